@@ -126,6 +126,30 @@ async function buildScripts(mathStyles, grammars) {
   return metafile;
 }
 
+/** Left out of Mermaid: one of its layouts, which is as large as all the others together. */
+const withoutElk = {
+  name: "without-elk",
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^elkjs/ }, () => ({ path: "elkjs", namespace: "left-out" }));
+    onLoad({ filter: /./, namespace: "left-out" }, () => ({ contents: 'throw new Error("The layout elk is not included.");' }));
+  },
+};
+
+/** Builds what draws diagrams, in parts: each kind of diagram is loaded when one is shown. */
+async function buildDiagrams() {
+  const { metafile } = await build({
+    ...shared,
+    entryPoints: { diagram: "src/page/diagram.ts" },
+    entryNames: "diagram/[name]-[hash]",
+    chunkNames: "diagram/[name]-[hash]",
+    format: "esm",
+    splitting: true,
+    legalComments: "none",
+    plugins: [withoutElk],
+  });
+  return metafile;
+}
+
 /** Returns the files that the page loads at once: the entry and its static imports. */
 function loadedAtOnce(metafile) {
   const found = new Set();
@@ -140,10 +164,12 @@ function loadedAtOnce(metafile) {
   return new Set([...found].map((path) => basename(path)));
 }
 
-const entryOf = ({ outputs }) => Object.keys(outputs).find((path) => outputs[path].entryPoint === "src/headrace.ts");
+/** Modules that are loaded later are entries as well. */
+const ENTRIES = new Set(["src/headrace.ts", "src/page/diagram.ts"]);
+const entryOf = ({ outputs }) => Object.keys(outputs).find((path) => ENTRIES.has(outputs[path].entryPoint));
 
 /** Writes the page, with the hashed names of what it loads, and the script that pages embed. Returns what is loaded at once. */
-async function writePage(entry) {
+async function writePage(entry, chunks, diagram) {
   const folder = join(here, "src/page");
   let index = await readFile(join(folder, "index.html"), "utf8");
   const names = [];
@@ -156,8 +182,13 @@ async function writePage(entry) {
     await writeFile(join(output, file), source);
     if (file.endsWith(".css")) names.push(name);
   }
+  // Otherwise the browser would ask for them only when it has read the script.
+  const preloads = chunks.map((name) => `<link rel="modulepreload" href="static/${name}">\n    `).join("");
+  index = index.replace('<script type="module"', `${preloads}<script type="module"`);
   await writeFile(join(output, "index.html"), index.replace("static/headrace.js", `static/${entry}`));
   await writeFile(join(output, "preview.html"), await readFile(join(folder, "preview.html")));
+  const frame = await readFile(join(folder, "diagram.html"), "utf8");
+  await writeFile(join(output, "diagram.html"), frame.replace("diagram.js", diagram));
   await writeFile(join(output, "headrace.js"), `export * from "./${entry}";\n`);
   return names;
 }
@@ -242,10 +273,14 @@ async function main() {
   await mkdir(output, { recursive: true });
   const grammars = await buildGrammars();
   const metafile = await buildScripts(await buildMathStyles(), nameIn(grammars, ".js"));
-  await writeNotices([metafile, grammars], "katex");
-  const atOnce = await writePage(basename(entryOf(metafile)));
+  const diagrams = await buildDiagrams();
+  await writeNotices([metafile, grammars, diagrams], "katex");
+  const entry = basename(entryOf(metafile));
+  const scripts = loadedAtOnce(metafile);
+  const chunks = [...scripts].filter((name) => name !== entry);
+  const atOnce = await writePage(entry, chunks, relative(output, join(here, entryOf(diagrams))));
   await compress();
-  const sizes = report(await measure(new Set([...loadedAtOnce(metafile), ...atOnce, "index.html"])));
+  const sizes = report(await measure(new Set([...scripts, ...atOnce, "index.html"])));
   print(sizes);
   if (values.report) await writeFile(values.report, JSON.stringify(sizes, null, 2) + "\n");
 }

@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
+    setupFiles: ["test/setup.ts"],
     // A file that needs a document says so: // @vitest-environment jsdom
     environment: "node",
     // No file changes what another one imports.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -12,8 +13,10 @@ from headrace.messages import Message
 from headrace.server.api import select_branch
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Done
+from headrace.server.storage.snippet import cut_snippet
 from headrace.server.storage.store import (
     Conversation,
+    ConversationNote,
     InboxEntry,
     KeyTaken,
     MessagePage,
@@ -23,10 +26,11 @@ from headrace.server.storage.store import (
     RunLive,
     RunRow,
     RunStart,
+    SearchHit,
     StartedRun,
     StoredMessage,
 )
-from headrace.server.storage.store.store import NEWEST
+from headrace.server.storage.store.store import NEWEST, measure_use
 
 
 class MemoryLog:
@@ -87,6 +91,7 @@ class MemoryStore:
     def __init__(self, log: MemoryLog) -> None:
         self._log = log
         self.message_writes = 0
+        self._titled: set[str] = set()
         self._owners: dict[str, str] = {}
         self._conversations: dict[str, Conversation] = {}
         self._messages: dict[str, StoredMessage] = {}
@@ -115,7 +120,11 @@ class MemoryStore:
             title = title if len(title) <= 60 else title[:60].rpartition(" ")[0] + " …"
             self._owners[conversation_id] = start.owner
             self._conversations[conversation_id] = Conversation(
-                id=conversation_id, title=title, created_ms=start.now_ms, updated_ms=start.now_ms
+                id=conversation_id,
+                title=title,
+                created_ms=start.now_ms,
+                updated_ms=start.now_ms,
+                instructions=start.instructions,
             )
         for stored in (*start.earlier, prompt):
             if stored is not None:
@@ -162,6 +171,7 @@ class MemoryStore:
             is_followed = leaf_id == run.parent_id
             new_leaf = run.message_id if is_followed else leaf_id
             self._touch(run.conversation_id, new_leaf, message.created_at_ms)
+            self._note_answer(run.conversation_id, message)
             self.message_writes += 1
         self._runs[run.id] = msgspec.structs.replace(self._runs[run.id], is_live=False)
         self._closed_ms[run.id] = closing[-1].at_ms if closing else message.created_at_ms
@@ -315,7 +325,23 @@ class MemoryStore:
         return select_branch(self._messages.values(), message_id)
 
     async def rename(self, owner: str, conversation_id: str, title: str) -> Conversation:
+        self._titled.add(conversation_id)
         return await self._replace(owner, conversation_id, title=title)
+
+    async def suggest_title(self, owner: str, conversation_id: str, title: str) -> bool:
+        if self._owners.get(conversation_id) != owner or conversation_id in self._titled:
+            return False
+        await self.rename(owner, conversation_id, title)
+        return True
+
+    async def annotate(
+        self, owner: str, conversation_id: str, note: ConversationNote
+    ) -> Conversation:
+        return await self._replace(owner, conversation_id, **note.columns)
+
+    async def pinned(self, owner: str, limit: int = 100) -> list[Conversation]:
+        found = await self.conversations(owner, limit=10_000)
+        return [one for one in found if one.is_pinned][:limit]
 
     async def select(self, owner: str, conversation_id: str, leaf_id: str) -> Conversation:
         self._find_message(owner, leaf_id, conversation_id)
@@ -344,7 +370,7 @@ class MemoryStore:
         del self._conversations[conversation_id], self._owners[conversation_id]
         return [run.id for run in runs]
 
-    async def search(self, owner: str, words: str, limit: int = 50) -> list[Conversation]:
+    async def search(self, owner: str, words: str, limit: int = 50) -> list[SearchHit]:
         wanted = words.lower().split()
         if not wanted:
             return []
@@ -356,10 +382,20 @@ class MemoryStore:
                 rank for rank, text in enumerate(texts) if all(w in text.lower() for w in wanted)
             ]
             if ranks:
-                found.append((ranks[0] > 0, one))
+                found.append((ranks[0] > 0, _to_hit(one, stored, ranks[-1], words)))
         return [one for _, one in sorted(found, key=lambda row: row[0])][:limit]
 
     # -- inside
+
+    def _note_answer(self, conversation_id: str, message: Message) -> None:
+        one, use = self._conversations[conversation_id], measure_use(message)
+        self._conversations[conversation_id] = msgspec.structs.replace(
+            one,
+            is_unread=True,
+            context_tokens=one.context_tokens if use.context_tokens is None else use.context_tokens,
+            total_tokens=_add(one.total_tokens, use.tokens),
+            cost=_add(one.cost, use.cost),
+        )
 
     def _find_place(self, start: RunStart) -> tuple[str, str | None]:
         if start.prompt is None or start.conversation_id is None:
@@ -402,8 +438,20 @@ class MemoryStore:
             conversation, leaf_id=leaf_id, updated_ms=max(conversation.updated_ms, at_ms)
         )
 
-    async def _replace(self, owner: str, conversation_id: str, **changes: str) -> Conversation:
+    async def _replace(self, owner: str, conversation_id: str, **changes: Any) -> Conversation:
         conversation = await self.conversation(owner, conversation_id)
         replaced = msgspec.structs.replace(conversation, **changes)
         self._conversations[conversation_id] = replaced
         return replaced
+
+
+def _to_hit(one: Conversation, stored: list[StoredMessage], rank: int, words: str) -> SearchHit:
+    if rank == 0:
+        return SearchHit(conversation=one)
+    found = stored[rank - 1]
+    snippet = cut_snippet(found.message.text, words)
+    return SearchHit(conversation=one, message_id=found.id, snippet=snippet)
+
+
+def _add(before: Any, more: Any) -> Any:
+    return before if more is None else more + (before or 0)

@@ -9,6 +9,9 @@ BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("post", "/api/chat"): {"message": "x"},
     ("post", "/api/runs/{run_id}/requests/{request_id}"): {"decision": "denied"},
     ("patch", "/api/conversations/{conversation_id}"): {"title": "mine now"},
+    ("patch", "/api/account/settings"): {"theme": "dark"},
+    ("post", "/api/account/password"): {"old": "x", "new": "a new password"},
+    ("post", "/api/sign-in"): {"user": "nobody", "password": "x"},
     ("post", "/api/ai-sdk/chat"): {
         "id": "c",
         "messages": [{"id": "u", "role": "user", "parts": [{"type": "text", "text": "x"}]}],
@@ -29,8 +32,9 @@ RUN_IDS = {
     "file_id": "file_x",
     "message_id": "msg_x",
     "n": "0",
+    "sign_in_id": "0123456789abcdef",
 }
-"""A run, a request, a file and a message that do not exist."""
+"""A run, a request, a file, a message and a sign-in that do not exist."""
 
 
 class Operation(NamedTuple):

@@ -93,17 +93,24 @@ def test_the_document_tells_every_media_type_that_is_answered(client: TestClient
     asked = client.post("/api/chat", json={"message": "One?"})
     one = f"/api/conversations/{asked.headers['x-conversation-id']}"
     event = f"/api/chat/{asked.headers['x-event-id']}"
+    run_id = asked.text.split('"run_id":"')[1].split('"')[0]
     there = {
         "POST /api/chat": [asked],
         "GET /api/chat/{event_id}/stream": [client.get(f"{event}/stream")],
         "POST /api/chat/{event_id}/cancel": [client.post(f"{event}/cancel")],
+        "GET /api/runs/{run_id}/timeline": [client.get(f"/api/runs/{run_id}/timeline")],
         "GET /api/requests": [client.get("/api/requests")],
         "GET /api/conversations": [client.get("/api/conversations")],
         "GET /api/models": [client.get("/api/models")],
+        "GET /api/account": [client.get("/api/account")],
+        "PATCH /api/account/settings": [client.patch("/api/account/settings", json={})],
+        "GET /api/sign-ins": [client.get("/api/sign-ins")],
+        "GET /api/account/export": [client.get("/api/account/export")],
         "GET /api/conversations/{conversation_id}": [client.get(one)],
         "PATCH /api/conversations/{conversation_id}": [client.patch(one, json={"title": "x"})],
         "GET /api/conversations/{conversation_id}/export": [
-            client.get(f"{one}/export?format={form}") for form in ("json", "markdown")
+            client.get(f"{one}/export?format={form}")
+            for form in ("json", "markdown", "markdown-steps")
         ],
     }
     told = {name: entry for name, entry in operations(client).items() if not is_foreign(name)}
@@ -115,6 +122,9 @@ def test_the_document_tells_every_media_type_that_is_answered(client: TestClient
         "DELETE /api/files/{file_id}",
         "GET /api/conversations/{conversation_id}/messages/{message_id}/attachments/{n}",
     }
+    # Tested in test_accounts.py, where people sign in.
+    waiting |= {"POST /api/sign-in", "POST /api/sign-out", "POST /api/account/password"}
+    waiting |= {"DELETE /api/sign-ins/{sign_in_id}", "DELETE /api/account/data"}
     assert {*there, *waiting, "DELETE /api/conversations/{conversation_id}"} == {*told}
     for name, answers in there.items():
         kinds = {answer.headers["content-type"].partition(";")[0] for answer in answers}
@@ -198,6 +208,7 @@ def test_the_models_are_told(client: TestClient) -> None:
         "tools": [],
         "efforts": list(EFFORTS),
         "is_rehearsal": False,
+        "context_window": None,
     }
 
 

@@ -136,7 +136,7 @@ def test_titles_of_a_file_from_before_there_was_an_index_are_found(tmp_path: Pat
     database = Database(tmp_path / "x.db")
     try:
         (found,) = asyncio.run(SQLiteStore(database).search("anna", "weir"))
-        assert found.title == "A weir"
+        assert found.conversation.title == "A weir"
     finally:
         database.close()
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.rehearsal.script import say, turn
-from headrace.server.http.markdown_escape import escape_headings
+from headrace.server.http.export.markdown_escape import escape_headings
 from tests.server.serving import scripted, served
 
 FORGED = (

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.migrations import MIGRATIONS
 from headrace.server.storage.sqlite import checkpointer
 from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.sqlite.database_file import enable_shrinking, prepare_file
 from headrace.server.storage.store import SQLiteStore
+from headrace.server.storage.upkeep.housekeeping import Housekeeping
 from tests.server.test_search_storage import start
 
 

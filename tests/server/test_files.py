@@ -6,9 +6,7 @@ import base64
 import os
 import random
 import socket
-import struct
 import time
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,29 +23,11 @@ from headrace.server.http.routes.chat import MAX_ATTACHMENTS
 from headrace.server.storage.files import FolderFiles
 from headrace.transport.retry import NEVER
 from tests.browser.stage import Stage
+from tests.sample_files import HTML, PDF, png
 from tests.server.tokens import create_token
 
 HOSTILE = int(os.environ.get("HEADRACE_SOAK_UPLOADS", "300"))
 MAX_BYTES = 4_096
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-
-def png(width: int = 1, height: int = 1) -> bytes:
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    pixels = zlib.compress(b"\0" + b"\xff" * 3)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + _chunk(b"IHDR", header)
-        + _chunk(b"IDAT", pixels)
-        + _chunk(b"IEND", b"")
-    )
-
-
-PDF = b"%PDF-1.4\n%%EOF\n"
-HTML = b"<!doctype html><script>alert(document.domain)</script>"
 
 
 class _Server:

@@ -13,6 +13,7 @@ import pytest
 from headrace.content import TextContent
 from headrace.events import Record, RunClosed, RunFailed
 from headrace.messages import Message, TextPart, Turn
+from headrace.server.storage import migrations
 from headrace.server.storage.log import SQLiteLog
 from headrace.server.storage.migrations import MIGRATIONS, migrate
 from headrace.server.storage.sqlite.database import Database
@@ -147,10 +148,10 @@ def test_a_file_from_before_the_words_were_numbered_is_searched_and_forgotten(
     async def main() -> None:
         assert await store.closed_runs(2) == ["run"]
         for words in ("salmon", "stairs", "weir"):
-            assert [one.id for one in await store.search("anna", words)] == ["conv"]
+            assert [one.conversation.id for one in await store.search("anna", words)] == ["conv"]
         await store.rename("anna", "conv", "A lock")
         assert await store.search("anna", "weir") == []
-        assert [one.id for one in await store.search("anna", "lock")] == ["conv"]
+        assert [one.conversation.id for one in await store.search("anna", "lock")] == ["conv"]
         await database.write(lambda c: c.execute("DELETE FROM runs WHERE id = 'live'"))
         await store.delete("anna", "conv")
         left = await database.read(
@@ -164,3 +165,27 @@ def test_a_file_from_before_the_words_were_numbered_is_searched_and_forgotten(
         asyncio.run(main())
     finally:
         database.close()
+
+
+def test_requests_that_were_stored_before_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("PRAGMA foreign_keys = ON")
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:13])
+        migrations.migrate(connection)
+    connection.execute(
+        "INSERT INTO conversations (id, owner, created_ms, updated_ms) VALUES ('c', 'anna', 1, 1)"
+    )
+    insert = (
+        "INSERT INTO runs (id, owner, conversation_id, parent_id, message_id, model, created_ms,"
+        " fingerprint, request) VALUES (?1, 'anna', 'c', 'm', ?1, 'x', 1, 'f', ?2)"
+    )
+    connection.execute(insert, ("old", '{"instructions": "é"}'))
+    connection.execute(insert, ("bare", None))
+    migrations.migrate(connection)
+    connection.execute(insert, ("new", "1234"))
+    stored = "SELECT owner, bytes FROM stored_bytes"
+    assert connection.execute(stored).fetchall() == [("anna", 22 + 4)]
+    connection.execute("DELETE FROM conversations")
+    assert connection.execute(stored).fetchall() == [("anna", 0)]
+    connection.close()

@@ -137,6 +137,24 @@ def test_all_waiting_runs_of_a_user_are_listed(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_the_list_of_conversations_says_which_wait_for_an_answer(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with served(paying([]), tmp_path) as site:
+            run_id, event_id = await ask(site)
+            await wait_until_suspended(site, event_id)
+            _, body = await site.get("/api/conversations")
+            conversation_id = body["conversations"][0]["id"]
+            assert body["live"] == {conversation_id: "waiting"}
+            (asked,) = await read_requests(site, run_id)
+            path = f"/api/runs/{run_id}/requests/{asked['request_id']}"
+            await post(site, path, {"decision": "denied"})
+            await wait_until_over(site, event_id)
+            _, body = await site.get("/api/conversations")
+            assert body["live"] == {}
+
+    asyncio.run(main())
+
+
 def test_another_server_goes_on_with_a_suspended_run(tmp_path: Path) -> None:
     first: list[int] = []
     second: list[int] = []

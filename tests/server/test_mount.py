@@ -4,6 +4,7 @@ right."""
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,6 +33,7 @@ def fastapi_with(chat: Starlette, **options: Any) -> Any:
     return app
 
 
+_NOTE = b"a note\n" * 300_000
 PARENTS = {"starlette": starlette_with, "fastapi": fastapi_with}
 
 
@@ -60,6 +62,14 @@ def test_mounted_it_answers_as_it_does_alone(parent: str, lifespan: str, tmp_pat
             assert (status, len(found["messages"])) == (200, 2)
             status, found = await server.get("/api/nothing")
             assert (status, found["error"]["code"]) == (404, "not_found")
+            # Limits and the shape of errors depend on the address inside of the application.
+            kind = {"content-type": "application/octet-stream"}
+            async with server.http.post(
+                f"{server.url}/api/files?name=a.txt", data=io.BytesIO(_NOTE), headers=kind
+            ) as response:
+                assert response.status in (200, 201), await response.text()
+            async with server.http.post(f"{server.url}/v1/chat/completions", json=[]) as response:
+                assert (await response.json())["error"]["type"] == "invalid_request_error"
 
     asyncio.run(main())
 

@@ -99,6 +99,12 @@ def test_a_page_behind_nginx_is_no_stranger_and_others_are(tmp_path: Path) -> No
             assert told["servers"] == [{"url": "/chat"}]
             async with server.http.get(f"{server.url}/metrics") as response:
                 assert response.status == 403
+            note = io.BytesIO(b"a note\n" * 500_000)
+            kind = {"content-type": "application/octet-stream"}
+            async with server.http.post(
+                f"{server.url}/api/files?name=note.txt", data=note, headers=kind
+            ) as response:
+                assert response.status in (200, 201), await response.text()
             long = io.BytesIO(b"x" * 1_200_000)
             async with server.http.post(f"{server.url}/api/chat", data=long) as response:
                 assert response.status == 413

@@ -35,7 +35,7 @@ def start(name: str, text: str, owner: str = "anna") -> RunStart:
 
 
 async def found(store: SQLiteStore, words: str, owner: str = "anna") -> list[str]:
-    return [one.id for one in await store.search(owner, words)]
+    return [one.conversation.id for one in await store.search(owner, words)]
 
 
 @pytest.mark.parametrize(

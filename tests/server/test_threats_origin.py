@@ -79,7 +79,7 @@ def test_t15_what_is_foreign_changes_nothing(client: TestClient, kind: str) -> N
     answers = changed(client, headers)
     assert len(answers) > 3
     assert {answer.status_code for answer in answers} == {status}
-    assert client.get("/api/conversations").json() == {"conversations": [], "next": None}
+    assert client.get("/api/conversations").json()["conversations"] == []
 
 
 @pytest.mark.parametrize("kind", OURS)

@@ -149,7 +149,7 @@ def test_what_is_not_there_is_said_in_json(background: Background) -> None:
     assert answer.json()["error"]["code"] == "not_found"
 
 
-@pytest.mark.parametrize("seen", ["x", "-1", "1.2.3", "1.x", "9" * 30, "\u0661", ""])
+@pytest.mark.parametrize("seen", ["x", "-1", "1.2.3.4", "1.x", "9" * 30, "\u0661", ""])
 def test_an_id_that_is_none_of_ours_is_refused(seen: str, background: Background) -> None:
     asked = httpx.post(f"{background.url}/api/chat", json={"message": "x"}, timeout=60)
     path = f"{background.url}/api/chat/{asked.headers['x-event-id']}/stream"

@@ -1,4 +1,4 @@
-"""T14: a key is in no log, no file, no frame and no answer, whatever goes wrong."""
+"""T14: a key is in no log, no file, no frame, no span and no answer, whatever goes wrong."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from headrace.engine import Agent
 from headrace.projections.registry import PROTOCOLS
 from headrace.transport.retry import NEVER
+from tests.otel.traced import Traces
 from tests.server.serving import Served, served
 from tests.server.tokens import create_token
 from tests.transport.upstream import END, KEY, Peer, answering, head, upstream, whole
@@ -180,9 +181,12 @@ def agents(port: int) -> dict[str, Agent]:
 def test_t14_a_key_stays_where_it_is(
     tmp_path: Path, logged: Any, capfd: Any, record_property: Any
 ) -> None:
+    traces = Traces(has_content=True)
+
     async def main() -> dict[str, str]:
+        telemetry = traces.create_telemetry()
         async with upstream(dispatch) as peer:
-            async with served(agents(peer.port), tmp_path) as server:
+            async with served(agents(peer.port), tmp_path, telemetry=telemetry) as server:
                 seen = {mode: await told(server, mode) for mode in MODES}
                 seen["afterwards"] = await read(server)
             assert all(KEY.encode() in one.request for one in peer.peers)
@@ -192,7 +196,8 @@ def test_t14_a_key_stays_where_it_is(
     for mode in MODES:
         assert '"type":"message_error"' in seen[mode], mode
     assert [mode for mode, text in seen.items() if KEY in text] == []
-    check("", tmp_path, logged, capfd, KEY)
+    assert traces.dump().count('"name": "chat ') >= len(MODES)
+    check(traces.dump(), tmp_path, logged, capfd, KEY)
     assert len(MODES) >= 40
     record_property("summary", f"T14: a key through {len(MODES)} failures, found nowhere")
 
@@ -200,10 +205,13 @@ def test_t14_a_key_stays_where_it_is(
 def test_t14_a_key_that_the_provider_sends_back_is_masked(
     tmp_path: Path, logged: Any, capfd: Any
 ) -> None:
+    traces = Traces(has_content=True)
+
     async def main() -> dict[str, str]:
+        telemetry = traces.create_telemetry()
         async with (
             upstream(dispatch) as peer,
-            served(agents(peer.port), tmp_path) as server,
+            served(agents(peer.port), tmp_path, telemetry=telemetry) as server,
         ):
             seen = {mode: await told(server, mode) for mode in ECHOES}
             seen["afterwards"] = await read(server)
@@ -216,8 +224,10 @@ def test_t14_a_key_that_the_provider_sends_back_is_masked(
     for mode, text in seen.items():
         texts = [text, _joined_text(text)]
         assert not [piece for piece in pieces if any(piece in one for one in texts)], mode
+    recorded = traces.dump()
+    assert "gen_ai.output.messages" in recorded
     for piece in pieces:
-        check("", tmp_path, logged, capfd, piece)
+        check(recorded, tmp_path, logged, capfd, piece)
     assert "*" * len(KEY) in seen["text"]
     assert "or so." in _joined_text(seen["text in letters"])
 
@@ -247,9 +257,14 @@ def check(seen: str, data: Path, logged: Any, capfd: Any, key: str) -> None:
 
 
 def test_t14_a_users_token_stays_where_it_is(tmp_path: Path, logged: Any, capfd: Any) -> None:
+    traces = Traces(has_content=True)
+
     async def main() -> tuple[str, str]:
+        telemetry = traces.create_telemetry()
         async with upstream(dispatch) as peer:
-            async with served(agents(peer.port), tmp_path, needs_token=True) as server:
+            async with served(
+                agents(peer.port), tmp_path, needs_token=True, telemetry=telemetry
+            ) as server:
                 token = create_token(server.service, "anna", "", 0)
                 server.http.headers["authorization"] = f"Bearer {token}"
                 seen = await told(server, "mirror") + await read(server)
@@ -260,4 +275,4 @@ def test_t14_a_users_token_stays_where_it_is(tmp_path: Path, logged: Any, capfd:
             return seen, token
 
     seen, token = asyncio.run(main())
-    check(seen, tmp_path, logged, capfd, token)
+    check(seen + traces.dump(), tmp_path, logged, capfd, token)

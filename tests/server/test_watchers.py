@@ -108,7 +108,7 @@ def test_the_metrics_tell_disk_and_watchers(tmp_path: Path) -> None:
             return await response.text()
 
     lines = [line for line in asyncio.run(main()).splitlines() if not line.startswith("#")]
-    values = {name: int(value) for name, value in (line.split() for line in lines)}
+    values = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
     assert values["headrace_watchers"] == values["headrace_live_runs"] == 1
     assert values["headrace_wal_bytes"] >= 0
     for name in ("database_bytes", "disk_free_bytes"):

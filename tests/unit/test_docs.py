@@ -305,7 +305,7 @@ def test_every_field_of_the_engine_is_documented_with_its_meaning(page: str, kin
 def test_every_hook_is_documented_with_its_answers() -> None:
     page = _page("reference/engine.md")
     hooks = hooks_of(engine.Middleware)
-    assert len(hooks) == 9
+    assert len(hooks) == 12
     for hook in hooks:
         (row,) = re.findall(rf"^\| `{hook}` \|.*$", page, re.MULTILINE)
         assert not row.endswith("| |"), f"{hook} has no meaning"

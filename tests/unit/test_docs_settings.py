@@ -201,7 +201,7 @@ def test_every_header_that_is_read_of_a_request_is_documented() -> None:
     }
     assert "idempotency-key" in read
     # Read in one place for all routes.
-    read |= {"authorization", "x-api-key"}
+    read |= {"authorization", "cookie", "x-api-key"}
     assert {name.lower() for name in meaning.HEADERS} == read
 
 

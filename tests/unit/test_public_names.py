@@ -16,21 +16,21 @@ from headrace.encoders import OptionArguments, Options
 from headrace.turn.api import TurnArguments
 
 CONTRIBUTOR_GUIDES = {"add-a-provider", "add-a-protocol", "add-a-dialect", "add-a-command"}
-PUBLIC_PARTS = ("client", "events", "server", "testing")
+PUBLIC_PARTS = ("client", "events", "mcp", "otel", "server", "testing", "trace_headers")
 
 NAMES = """
 API_KEYS Agent Allow AlreadyAnswered Approve Ask Budget CacheBreak CallResult CancelToken ChatQuirks
 CodeInterpreter Compactor Content Conversation Decision Decoder Deny EMAIL ErrorInfo ExternalTool
 Fallback FallbackEntry FileContent FileSearch FinishReason HTTPTransport HeadraceError ImageContent
 ImageGeneration InputDenied InputRequest InputRequired JSONContent JSONLinesTrace LimitExceeded
-ListedModel Location MCPServer Message Middleware NEVER NotePad Options OutputInvalid OutputSchema
-PartialJSON Record Redaction ReplayTransport RequestFailed Result RetryPolicy Run RunLimits
-RunSummary RunView SecretPattern Summarize Switch Terminate TextContent Timeouts TokenCount Tool
-ToolCall ToolContext ToolReturn ToolSpec Truncate TurnStream Usage UsageError WebFetch WebSearch
-WireError WireLimits XSearch __version__ attach calculator clock_tool complete complete_async
-content count_tokens count_tokens_async decode decode_async decode_record default_tools
-encode_record errors events extract_status fetch_tool fold fold_candidates history list_models
-list_models_async messages parse_status_marker price stream tool tool_error
+ListedModel Location MCP MCPServer Message Middleware NEVER NotePad OpenTelemetry Options
+OutputInvalid OutputSchema PartialJSON Record Redaction ReplayTransport RequestFailed Result
+RetryPolicy Run RunLimits RunSummary RunView SecretPattern Summarize Switch Terminate TextContent
+Timeouts TokenCount Tool ToolCall ToolContext ToolReturn ToolSpec Truncate TurnStream Usage
+UsageError WebFetch WebSearch WireError WireLimits XSearch __version__ attach calculator clock_tool
+complete complete_async content count_tokens count_tokens_async decode decode_async decode_record
+default_tools encode_record errors events extract_status fetch_tool fold fold_candidates history
+list_models list_models_async messages parse_status_marker price stream tool tool_error
 """.split()
 
 

@@ -4,10 +4,10 @@
 import "marked";
 import "lit";
 import "lit/directives/repeat.js";
-import "dompurify";
 import "./ui/style.js";
 import "./markdown/splitter.js";
 export { API, Refused } from "./core/api.js";
+export { loadPurifier } from "./markdown/sanitize.js";
 export { StreamingBus } from "./core/bus.js";
 export { Chat } from "./core/chat.js";
 export { EventDraft } from "./core/draft.js";

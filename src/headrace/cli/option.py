@@ -41,6 +41,18 @@ def add_verbose(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_mcp(command: argparse.ArgumentParser) -> None:
+    """Add the option `--mcp`."""
+    command.add_argument(
+        "--mcp",
+        action="append",
+        default=[],
+        metavar="[NAME=]SERVER",
+        help="an MCP server whose tools the model may use: a command, or an http(s) URL; can be"
+        " repeated. The access token of a URL is read from HEADRACE_MCP_NAME_TOKEN",
+    )
+
+
 def add_data(command: argparse.ArgumentParser) -> None:
     """Add the option `--data`."""
     command.add_argument(

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from headrace.server.storage.postgres.pool import Pool
 
 T = TypeVar("T")
-_VARIABLE = "HEADRACE_STORE"
+STORE_VARIABLE = "HEADRACE_STORE"
+LOG_VARIABLE = "HEADRACE_LOG"
 
 
 def add_store(command: ArgumentParser) -> None:
@@ -21,14 +22,29 @@ def add_store(command: ArgumentParser) -> None:
         "--store",
         metavar="URL",
         help="a PostgreSQL database that several servers share, as postgresql://user@host/name,"
-        f" instead of a data folder (default: the variable {_VARIABLE}, which keeps a password out"
-        " of the list of processes; needs the extra postgres)",
+        f" instead of a data folder (default: the variable {STORE_VARIABLE}, which keeps a password"
+        " out of the list of processes; needs the extra postgres)",
     )
 
 
 def find_store(given: str | None) -> str | None:
     """Return the address of the database, or None if a data folder is used."""
-    return given or os.environ.get(_VARIABLE) or None
+    return given or os.environ.get(STORE_VARIABLE) or None
+
+
+def add_log(command: ArgumentParser) -> None:
+    """Declare the option for the log of live runs."""
+    command.add_argument(
+        "--log",
+        metavar="URL",
+        help="a Valkey or Redis beside --store for the records of live answers, as"
+        f" valkey://host:6379 (default: the variable {LOG_VARIABLE}; needs the extra valkey)",
+    )
+
+
+def find_log(given: str | None) -> str | None:
+    """Return the address of the log of live runs, or None if they are in the store."""
+    return given or os.environ.get(LOG_VARIABLE) or None
 
 
 def show_store(url: str) -> str:

@@ -279,7 +279,7 @@ def test_every_line_fits_the_terminal(columns: int, told: str) -> None:
     last = max(at for at, row in enumerate(rows) if row)
     assert rows[last].endswith(told)
     assert rows[last - 1] == ""
-    assert rows[:4] == ["**A thought**", "", "that is longer than one narrow line.", ""]
+    assert rows[:4] == ["A thought", "", "that is longer than one narrow line.", ""]
     assert rows[4].startswith("The answer is, as has been said so")
 
 

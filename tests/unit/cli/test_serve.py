@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from docs.serving import serve_options
+from headrace.cli.commands.serve.arguments import create_configuration
 from headrace.cli.commands.serve.command import _prefix
 from headrace.cli.main import main
 from headrace.cli.parser import build_parser
@@ -63,12 +64,12 @@ def test_a_prefix_has_one_slash_before_it(given: str) -> None:
 
 def test_every_limit_has_an_option_with_the_same_default() -> None:
     options = serve_options()
-    parsed = build_parser().parse_args(["serve"])
+    defaults = create_configuration().defaults
     for field in msgspec.structs.fields(Settings):
         if not field.name.startswith("max_") and not field.name.endswith(("_timeout_s", "_minute")):
             continue
         (name,) = options[field.name]
-        value = getattr(parsed, name.removeprefix("--").replace("-", "_"))
+        value = defaults[name.removeprefix("--").replace("-", "_")]
         factor = {
             "max_body_bytes": 1_000,
             "max_upload_bytes": 1_000,

@@ -2,6 +2,7 @@
 
 import type { AttachmentFacts } from "./attachment.js";
 import type { InputAnswer, MessageEvent } from "./event.js";
+import { t } from "../languages/language.js";
 
 export interface Conversation {
   readonly id: string;
@@ -9,13 +10,63 @@ export interface Conversation {
   readonly created_ms: number;
   readonly updated_ms: number;
   readonly leaf_id: string | null;
+  readonly is_pinned?: boolean;
+  /** Whether an answer has ended that was not shown yet. */
+  readonly is_unread?: boolean;
+  readonly instructions?: string | null;
+  /** Tokens of the last request and its answer. */
+  readonly context_tokens?: number | null;
+  readonly total_tokens?: number | null;
+  /** In US dollars. */
+  readonly cost?: number | null;
+}
+
+/** What can be changed about a conversation. */
+export interface ConversationChange {
+  readonly title?: string;
+  readonly leaf_id?: string;
+  readonly is_pinned?: boolean;
+  readonly is_unread?: boolean;
+  readonly instructions?: string;
+}
+
+/** Where a search has found its words. */
+export interface Hit {
+  readonly message_id: string;
+  readonly snippet: readonly { readonly text: string; readonly is_match?: boolean }[];
+}
+
+/** What a user has set; what is missing is the default. */
+export interface UserSettings {
+  readonly theme?: string;
+  readonly effort?: string;
+  readonly model?: string;
+  readonly instructions?: string;
+  readonly send_key?: string;
+  readonly language?: string;
+}
+
+export interface Account {
+  readonly user: string;
+  readonly role: string;
+  /** How the server knows the user: not at all, by a cookie, a token or a proxy. */
+  readonly carrier: "none" | "cookie" | "token" | "proxy";
+  readonly settings: UserSettings;
 }
 
 /** One page of conversations, newest first, and the cursor of the next page. */
 export interface Page {
   readonly conversations: readonly Conversation[];
   readonly next: string | null;
+  /** Conversations with an answer that is being written or waits for the user, by id. */
+  readonly live?: Readonly<Record<string, AnswerState>>;
+  /** On the first page: the conversations that the user has pinned, wherever they are in the list. */
+  readonly pinned?: readonly Conversation[];
+  /** Where a search has found its words, by id of the conversation. */
+  readonly hits?: Readonly<Record<string, Hit>>;
 }
+
+export type AnswerState = "writing" | "waiting";
 
 export interface ShownMessage {
   readonly id: string;
@@ -48,6 +99,7 @@ export interface ServedModel {
   readonly tools: readonly string[];
   readonly is_rehearsal: boolean;
   readonly efforts?: readonly string[];
+  readonly context_window?: number | null;
 }
 
 export interface Ask {
@@ -60,6 +112,7 @@ export interface Ask {
   readonly is_branch?: boolean;
   readonly mode?: "steer";
   readonly attachments?: readonly string[];
+  readonly instructions?: string;
 }
 
 /** An error response of the server. */
@@ -72,6 +125,8 @@ export class Refused extends Error {
     readonly eventId: string | undefined,
     /** When to try again, if the server says so. */
     readonly retryAfterMs = 0,
+    /** How one can sign in, if that is what is missing. */
+    readonly waysIn: readonly string[] = [],
   ) {
     super(message);
   }
@@ -84,6 +139,9 @@ export interface Begun {
   readonly response: Response;
 }
 
+/** Browsers send at most 64 kB for a page that is closed. */
+const KEPT_ALIVE_CHARS = 10_000;
+
 export class API {
   #base: URL;
 
@@ -95,22 +153,30 @@ export class API {
   }
 
   async models(): Promise<readonly ServedModel[]> {
-    return (await this.#json<{ models: ServedModel[] }>("api/models")).models;
+    return (await this.json<{ models: ServedModel[] }>("api/models")).models;
+  }
+
+  /** Return who the user is; null for a server without accounts. */
+  async account(): Promise<Account | null> {
+    return await this.json<Account>("api/account").catch((error: unknown) => {
+      if (error instanceof Refused && error.status === 404) return null;
+      throw error;
+    });
   }
 
   async conversations(words: string, before: string | null): Promise<Page> {
     const [name, value] = before ? ["before", before] : ["q", words.trim()];
-    return await this.#json(`api/conversations${value && `?${name}=${encodeURIComponent(value)}`}`);
+    return await this.json(`api/conversations${value && `?${name}=${encodeURIComponent(value)}`}`);
   }
 
   /** Return a page of a conversation: the newest messages, or those before a cursor. */
   async conversation(id: string, before?: string): Promise<WholeConversation> {
     const query = before ? `?before=${encodeURIComponent(before)}` : "";
-    return await this.#json(`api/conversations/${encodeURIComponent(id)}${query}`);
+    return await this.json(`api/conversations/${encodeURIComponent(id)}${query}`);
   }
 
-  async change(id: string, change: { title?: string; leaf_id?: string }): Promise<Conversation> {
-    return await this.#json(`api/conversations/${encodeURIComponent(id)}`, "PATCH", change);
+  async change(id: string, change: ConversationChange): Promise<Conversation> {
+    return await this.json(`api/conversations/${encodeURIComponent(id)}`, "PATCH", change);
   }
 
   async delete(id: string): Promise<void> {
@@ -144,7 +210,7 @@ export class API {
 
   /** Answer a request for input of a run. */
   async answer(runId: string, requestId: string, answer: InputAnswer): Promise<void> {
-    await this.#json(`api/runs/${encodeURIComponent(runId)}/requests/${encodeURIComponent(requestId)}`, "POST", answer);
+    await this.json(`api/runs/${encodeURIComponent(runId)}/requests/${encodeURIComponent(requestId)}`, "POST", answer);
   }
 
   /** Return the full address of a path. */
@@ -157,18 +223,17 @@ export class API {
     return await (await this.#fetch(path, {})).blob();
   }
 
-  /** Return the conversation as Markdown. */
-  async exported(id: string): Promise<string> {
-    return await (await this.#fetch(`api/conversations/${encodeURIComponent(id)}/export?format=markdown`, {})).text();
-  }
-
-  async #json<T>(path: string, method = "GET", body?: unknown): Promise<T> {
+  /** Send a request and return the JSON of the response. */
+  async json<T>(path: string, method = "GET", body?: unknown): Promise<T> {
     const options: RequestInit = { method };
     if (body !== undefined) {
       options.body = JSON.stringify(body);
       options.headers = { "content-type": "application/json" };
+      // What was changed is sent even if the page is closed at the same moment.
+      options.keepalive = options.body.length < KEPT_ALIVE_CHARS;
     }
-    return (await (await this.#fetch(path, options)).json()) as T;
+    const response = await this.#fetch(path, options);
+    return (response.status === 204 ? undefined : await response.json()) as T;
   }
 
   async #fetch(path: string, options: RequestInit): Promise<Response> {
@@ -195,11 +260,11 @@ export async function newestMessages(api: API, id: string): Promise<WholeConvers
 
 async function refusal(response: Response): Promise<Refused> {
   interface Body {
-    error?: { code?: string; message?: string; request_id?: string; event_id?: string };
+    error?: { code?: string; message?: string; request_id?: string; event_id?: string; sign_in?: string[] };
   }
   const body = (await response.json().catch(() => ({}))) as Body;
   const error = body.error ?? {};
-  const text = error.message ?? `the server answered ${response.status}`;
+  const text = error.message ?? t.serverAnswered(response.status);
   const retryMs = 1_000 * (Number(response.headers.get("retry-after")) || 0);
-  return new Refused(response.status, error.code ?? "unknown", text, error.request_id, error.event_id, retryMs);
+  return new Refused(response.status, error.code ?? "unknown", text, error.request_id, error.event_id, retryMs, error.sign_in);
 }

@@ -1,6 +1,7 @@
 /** A file that goes with the next message. */
 
 import { randomKey } from "./question.js";
+import { t } from "../languages/language.js";
 
 export interface Attachment {
   /** Key of the file in this page. */
@@ -34,7 +35,7 @@ export const ACCEPTED = "image/png,image/jpeg,image/gif,image/webp,application/p
 
 /** Return the attachment for a file, with the reason if it cannot be sent. */
 export function newAttachment(file: File): Attachment {
-  const problem = file.size > MAX_BYTES ? `larger than ${fileSize(MAX_BYTES)}` : file.size === 0 ? "empty" : "";
+  const problem = file.size > MAX_BYTES ? t.tooLarge(fileSize(MAX_BYTES)) : file.size === 0 ? t.empty : "";
   const { name, type: mediaType, size } = file;
   return { key: randomKey(), name: name || "image", mediaType, size, preview: "", progress: 0, fileId: "", problem, abort: () => undefined };
 }

@@ -1,6 +1,6 @@
-/** The model and the effort that the user has chosen. They are kept in this browser. */
+/** The model and the effort that the user has chosen. The server keeps them, or else this browser. */
 
-import type { ServedModel } from "./api.js";
+import type { ServedModel, UserSettings } from "./api.js";
 import { keep, recall } from "./preferences.js";
 
 const NONE: readonly ServedModel[] = [];
@@ -24,12 +24,12 @@ export class Choice {
   }
 
   /** Choose what was chosen last, if there still is such a model. */
-  recall(models: readonly ServedModel[]): void {
+  recall(models: readonly ServedModel[], settings?: UserSettings): void {
     this.#models = models;
-    this.model = this.fixed ?? this.model ?? recall("model");
+    this.model = this.fixed ?? this.model ?? (settings ? settings.model : recall("model"));
     const found = this.chosen;
     this.model = found && found !== models[0] ? found.name : undefined;
-    const effort = this.effort ?? recall("effort");
+    const effort = this.effort ?? (settings ? (settings.effort ?? "") : recall("effort"));
     this.effort = found?.efforts?.includes(effort) ? effort : undefined;
   }
 

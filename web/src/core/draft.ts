@@ -87,6 +87,10 @@ export class EventDraft {
   readonly citations: Citation[] = [];
   /** Requests for input by id, with their answers. */
   readonly requests = new Map<string, InputRequest>();
+  /** Ids of the calls that wait for the user. */
+  get asking(): ReadonlySet<string> {
+    return new Set([...this.requests.values()].flatMap((one) => (one.decision ? [] : [one.parent_call_id ?? one.call_id])));
+  }
   /** Whether nothing happens until a request is answered. */
   isWaiting = false;
   /** Id of the run, which takes the answers. */

@@ -28,15 +28,10 @@ export interface TextSegment {
   readonly sequence_number?: undefined;
 }
 
-export const BUILT_IN = {
-  web_search_call: "Web search",
-  code_interpreter_call: "Code interpreter",
-  file_search_call: "File search",
-  mcp_call: "MCP",
-  image_generation_call: "Image generation",
-} as const;
+/** Tools that a provider runs itself. */
+const BUILT_IN = ["web_search_call", "code_interpreter_call", "file_search_call", "mcp_call", "image_generation_call"] as const;
 
-export type BuiltInType = keyof typeof BUILT_IN;
+export type BuiltInType = (typeof BUILT_IN)[number];
 
 export interface ToolSegment {
   readonly type: "tool_call" | BuiltInType;
@@ -153,7 +148,7 @@ export interface MessageEvent {
 }
 
 export function isTool(segment: { readonly type: string }): segment is ToolSegment {
-  return segment.type === "tool_call" || segment.type in BUILT_IN;
+  return segment.type === "tool_call" || (BUILT_IN as readonly string[]).includes(segment.type);
 }
 
 /** Return the text of the answer, for copying. */

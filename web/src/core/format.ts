@@ -1,5 +1,10 @@
 /** Formats numbers and values for display. */
 
+import { t } from "../languages/language.js";
+
+/** Made once: `toLocaleString` makes one for each number. */
+const NUMBERS = new Intl.NumberFormat("en");
+
 export function duration(ms: number): string {
   if (ms < 100) return `${Math.round(ms)} ms`;
   if (ms < 950) return `${Math.round(ms / 100) / 10} s`;
@@ -15,23 +20,14 @@ export function elapsed(ms: number): string {
   return ms < 1_000 ? "0 s" : duration(Math.floor(ms / 1_000) * 1_000);
 }
 
-export function count(number: number, noun: string): string {
-  return `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+/** Format a number with separators: `12,345`. */
+export function formatNumber(number: number): string {
+  return NUMBERS.format(number);
 }
-
-const EFFORTS: Readonly<Record<string, string>> = {
-  none: "Off",
-  minimal: "Minimal",
-  low: "Low",
-  medium: "Medium",
-  high: "High",
-  xhigh: "Very high",
-  max: "Maximum",
-};
 
 /** Return the name of an effort. */
 export function effortName(effort: string): string {
-  return EFFORTS[effort] ?? effort;
+  return t.efforts[effort] ?? effort;
 }
 
 /** Format a share: `38 %`. */
@@ -42,6 +38,16 @@ export function percent(share: number): string {
 /** Format a cost in dollars, with as many digits as it needs: `$0.0004`, `$1.25`. */
 export function dollars(amount: number): string {
   return `$${amount >= 1 ? amount.toFixed(2) : amount.toFixed(6).replace(/\.?0+$/, "")}`;
+}
+
+/** Begin a message of the server with a capital letter. What begins with a name or an identifier is kept. */
+export function capitalize(text: string): string {
+  return text.replace(/^[a-z](?=[a-z]*[ ,])/, (letter) => letter.toUpperCase());
+}
+
+/** Write a message of the server as a sentence. */
+export function sentence(text: string): string {
+  return capitalize(text).replace(/(?<=[^.!?…。！？])$/, ".");
 }
 
 /** Format a tool value: text as it is, anything else as JSON. */
@@ -73,8 +79,8 @@ const DAY_MS = 86_400_000;
 /** Return the heading of the list section for a time. */
 export function day(atMs: number, nowMs: number): string {
   const today = new Date(nowMs).setHours(0, 0, 0, 0);
-  if (atMs >= today) return "Today";
-  if (atMs >= today - DAY_MS) return "Yesterday";
-  if (atMs >= today - 7 * DAY_MS) return "This week";
-  return "Earlier";
+  if (atMs >= today) return t.today;
+  if (atMs >= today - DAY_MS) return t.yesterday;
+  if (atMs >= today - 7 * DAY_MS) return t.thisWeek;
+  return t.earlier;
 }

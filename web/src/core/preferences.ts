@@ -37,3 +37,10 @@ export function ofThisTab(): Storage | null {
     return null;
   }
 }
+
+/** Forget everything that was kept here, in this browser and in this tab. */
+export function forgetAll(): void {
+  for (const place of [local(), ofThisTab()]) {
+    for (const name of Object.keys(place ?? {})) if (name.startsWith(PREFIX)) place?.removeItem(name);
+  }
+}

@@ -6,6 +6,7 @@ import { keep, ofThisTab, recall } from "./preferences.js";
 import { randomKey, type Pending } from "./question.js";
 import type { StreamingSessionManager } from "./session.js";
 import type { Store } from "./store.js";
+import { t } from "../languages/language.js";
 
 export interface Queued {
   readonly id: string;
@@ -28,6 +29,8 @@ interface Asker {
 /** The queues of all conversations, in this tab: another tab would ask the same again. */
 export class Queue {
   #lists = new Map<string, readonly Queued[]>();
+  /** What was said to an answer that is being written, by id of the answer. */
+  #said = new Map<string, readonly Queued[]>();
 
   constructor(readonly chat: Asker) {}
 
@@ -43,7 +46,7 @@ export class Queue {
   /** Ask a message when the answer is there. */
   add(text: string): void {
     this.#set(this.#key, [...this.list, { id: randomKey(), text }]);
-    this.chat.announce("Added to the queue.");
+    this.chat.announce(t.queued);
     this.chat.changed();
   }
 
@@ -75,20 +78,34 @@ export class Queue {
       const ask: Ask = { message: text, conversation_id: open.conversation.id, parent_id: live.parent_id, mode: "steer" };
       const begun = await chat.api.ask(ask, id);
       void begun.response.body?.cancel();
-      if (begun.eventId === live.event_id) chat.sessions.hurry(live.event_id);
-      else await chat.refresh(); // The answer was over, and this is asked next.
+      if (begun.eventId === live.event_id) {
+        this.#said.set(live.event_id, [...(this.#said.get(live.event_id) ?? []), { id: randomKey(), text }]);
+        chat.sessions.hurry(live.event_id);
+      } else await chat.refresh(); // The answer was over, and this is asked next.
     } catch (error) {
       this.#set(open.conversation.id, [{ id, text }, ...this.#of(open.conversation.id)]);
-      chat.announce(`Not sent: ${(error as Error).message}`);
+      chat.announce(t.notSentBecause((error as Error).message));
       chat.changed();
     }
   }
 
   /** Ask what comes next, unless the answer did not end as it should. */
   next(event: MessageEvent): void {
+    const isBroken = Boolean(event.error) || event.finish?.word === "aborted";
+    if (isBroken) this.#restore(event);
+    this.#said.delete(event.id);
     const first = this.list[0];
-    if (!first || event.error || event.finish?.word === "aborted" || this.chat.isBusy) return;
+    if (!first || isBroken || this.chat.isBusy) return;
     void this.chat.send(this.take(first.id));
+  }
+
+  /** Put back what the model has not heard: the server does not ask it after an answer that broke off. */
+  #restore(event: MessageEvent): void {
+    const heard = new Set(event.segments.map((one) => (one.type === "user_message" ? one.text : "")));
+    const left = (this.#said.get(event.id) ?? []).filter((one) => !heard.has(one.text));
+    if (left.length === 0) return;
+    this.#set(this.#key, [...left, ...this.list]);
+    this.chat.changed();
   }
 
   #of(key: string): readonly Queued[] {

@@ -1,6 +1,6 @@
 /** The client's copy of conversations and messages. An answer is written once, when its last frame has arrived. */
 
-import type { Conversation, LiveEvent, ShownMessage, WholeConversation } from "./api.js";
+import type { AnswerState, Conversation, Hit, LiveEvent, ShownMessage, WholeConversation } from "./api.js";
 import type { MessageEvent } from "./event.js";
 import { branch } from "./tree.js";
 
@@ -15,7 +15,12 @@ export interface Open {
 
 export class Store {
   conversations: readonly Conversation[] = [];
+  pinned: readonly Conversation[] = [];
+  /** Where the search has found its words, by id of the conversation. */
+  hits: Readonly<Record<string, Hit>> = {};
   open: Open | null = null;
+  /** States of the answers of other conversations, by id of the conversation. */
+  states: Readonly<Record<string, AnswerState>> = {};
   /** Number of answers written. */
   writes = 0;
 

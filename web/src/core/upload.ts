@@ -2,6 +2,7 @@
 
 import type { API } from "./api.js";
 import type { Attachment } from "./attachment.js";
+import { t } from "../languages/language.js";
 
 const PICTURE = /^image\/(?:png|jpeg|gif|webp)$/;
 
@@ -28,7 +29,7 @@ async function send(api: API, file: File, attachment: Attachment, changed: () =>
   request.addEventListener("loadend", () => {
     const { id, error } = parsed(request.responseText);
     if (request.status === 200 && id) attachment.fileId = id;
-    else attachment.problem = error?.message ?? "the server cannot be reached";
+    else attachment.problem = error?.message ?? t.noServer;
     changed();
   });
   request.send(file);

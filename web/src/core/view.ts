@@ -20,6 +20,9 @@ import {
   type UserSegment,
 } from "./event.js";
 
+/** State of a tool whose request is not answered yet. */
+export const WAITING = "waiting";
+
 export interface Prose {
   readonly blocks: readonly Block[];
   /** HTML of the open tail. */
@@ -138,13 +141,13 @@ function withRequests(items: readonly ItemView[], requests: Iterable<InputReques
 // -- a draft
 
 export function draftView(draft: EventDraft, cache = new BlockCache()): Group[] {
-  const groups = grouped(withRequests(draft.segments.map((one) => drafted(one, cache)), draft.requests.values()));
+  const groups = grouped(withRequests(draft.segments.map((one) => drafted(one, cache, draft.asking)), draft.requests.values()));
   const last = groups.at(-1)?.content;
   const isGoingOn = last?.kind === "said" || (last?.kind === "request" && last.request.decision !== undefined);
   return isGoingOn ? [...groups, { steps: [], content: null }] : groups;
 }
 
-function drafted(segment: SegmentDraft, cache: BlockCache): StepView | ContentView {
+function drafted(segment: SegmentDraft, cache: BlockCache, asking: ReadonlySet<string>): StepView | ContentView {
   if (segment instanceof TextDraft) {
     return { ...textFacts(segment.segment), citations: segment.citations, ...prose(segment.markdown) };
   }
@@ -153,7 +156,7 @@ function drafted(segment: SegmentDraft, cache: BlockCache): StepView | ContentVi
     const parts = segment.entries.flat().map(draftedPart);
     return { kind: "reasoning", id, parts, durationMs, effort: undefined, tokens: undefined };
   }
-  return segment instanceof WholeDraft ? whole(segment.segment) : draftedTool(segment, cache);
+  return segment instanceof WholeDraft ? whole(segment.segment) : draftedTool(segment, cache, asking);
 }
 
 function draftedPart(entry: EntryDraft): PartView {
@@ -165,8 +168,9 @@ function prose(markdown: { settled: readonly Block[]; tail: string }): Prose {
   return { blocks: markdown.settled, tail: markdown.tail };
 }
 
-function draftedTool(tool: ToolDraft, cache: BlockCache): ToolView {
-  const { id, callId, createdAt, type, name, status, progress, logs, result, error, durationMs } = tool;
+function draftedTool(tool: ToolDraft, cache: BlockCache, asking: ReadonlySet<string>): ToolView {
+  const { id, callId, createdAt, type, name, progress, logs, result, error, durationMs } = tool;
+  const status = asking.has(callId) && tool.status !== "approval_requested" ? WAITING : tool.status;
   const ended = error === undefined ? "completed" : "failed";
   const state = tool.hasEnded ? ended : "running";
   const args = tool.args ?? tool.argsText;

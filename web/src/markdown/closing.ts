@@ -6,6 +6,8 @@ import { closeDetails, closesDetails, opensDetails } from "./details.js";
 
 /** A line whose meaning depends on what follows. */
 const HALF_LINE = /^[ \t>]*(?:[*+=-]{1,2}|-+|=+|\d{1,9}[.)]|#{1,6}|`{1,2}|~{1,2}|\||\\)[ \t]*$/;
+/** The first line of code, whose language may still grow. */
+const HALF_FENCE = /^[ \t>]*(?:(?:[*+-]|\d{1,9}[.)])[ \t]+)*(?:`{3,}[^`]*|~{3,}.*)$/;
 const HALF_TABLE_RULE = /^ {0,3}\|?[ \t]*(?::?-*:?[ \t]*\|[ \t]*)*:?-*:?[ \t]*$/;
 /** The markers before the text of a line. */
 const LEAD = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t]|#{1,6}[ \t])(?:\[[ xX]\][ \t])?)*[ \t]*/;
@@ -38,7 +40,7 @@ function closeBlock(text: string, isCode: boolean): string {
   if (isCode) return /^ {0,3}[`~]+$/.test(line) && start > 0 ? text.slice(0, start) : text;
   const table = closeTable(text.slice(0, start), line);
   if (table !== null) return table;
-  if (HALF_LINE.test(line)) return closeWords(text.slice(0, start).trimEnd());
+  if (HALF_LINE.test(line) || HALF_FENCE.test(line)) return closeWords(text.slice(0, start).trimEnd());
   return closeWords(text);
 }
 

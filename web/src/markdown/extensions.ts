@@ -5,6 +5,7 @@ import type { MarkedOptions, Tokens } from "marked";
 import { DETAILS } from "./details.js";
 import { escapeText } from "./escape.js";
 import { formulas } from "./formula.js";
+import { t } from "../languages/language.js";
 
 type Extensions = NonNullable<MarkedOptions["extensions"]>;
 
@@ -29,7 +30,7 @@ const details: NonNullable<Extensions["block"]>[number] = function (source) {
   return {
     type: "details",
     raw: match[0],
-    head: this.lexer.inline(summary.trim() || "Details", []),
+    head: this.lexer.inline(summary.trim() || t.details, []),
     tokens: this.lexer.blockTokens(`${inner.trim()}\n`, []),
   };
 };

@@ -4,6 +4,7 @@ import { getDefaults, Lexer, type MarkedOptions, Parser, Renderer, type Token, T
 import { isCarriedPicture, safeAddress } from "./address.js";
 import { escape, escapeText } from "./escape.js";
 import { extensions } from "./extensions.js";
+import { t } from "../languages/language.js";
 
 /** Deeper nested quotations would break parsers. */
 const TOO_DEEP = /^(?:[ \t]*(?:>|[*+-][ \t]|\d{1,9}[.)][ \t])){24}/m;
@@ -40,7 +41,7 @@ class SafeRenderer extends Renderer {
   }
 
   override checkbox({ checked }: Tokens.Checkbox): string {
-    const [state, label] = checked ? ["true", "done"] : ["false", "to do"];
+    const [state, label] = checked ? ["true", t.done] : ["false", t.toDo];
     return `<span class="task" data-checked="${state}" role="img" aria-label="${label}"></span> `;
   }
 

@@ -1,6 +1,7 @@
 /** The only place that produces trusted HTML. Anything that is not on these lists does not reach the page. */
 
-import createPurifier, { type Config, type DOMPurify } from "dompurify";
+import type { Config, DOMPurify, WindowLike } from "dompurify";
+import { escapeText } from "./escape.js";
 import { hostToShow, isCarriedPicture, safeAddress } from "./address.js";
 import { withoutHarm, withoutUnseen } from "./invisible.js";
 
@@ -22,16 +23,31 @@ const CONFIG: Config = {
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
   ALLOW_DATA_ATTR: false,
   ALLOW_ARIA_ATTR: false,
+  // Strings are what the page inserts. In Chromium, a policy costs more than the rest of the work.
+  TRUSTED_TYPES_POLICY: null,
 };
 
+let create: ((root: WindowLike) => DOMPurify) | undefined;
 let purifier: DOMPurify | undefined;
 
+/** Load what `sanitize()` needs for HTML that is not plain. Nothing else may be shown before. */
+export async function loadPurifier(): Promise<void> {
+  create ??= (await import("dompurify")).default;
+}
+
+/** Text and entities between tags of Markdown that have no attributes: most of what models write. It can do no harm, so it
+ * need not be parsed, walked and written again. Tags that a model may write itself are not in it, since they may be open. */
+const PLAIN =
+  /^(?:[^<&]|&(?:amp|lt|gt|quot|#39);|<\/?(?:p|strong|em|del|code|ul|ol|li|blockquote|h[1-6])>|<(?:br|hr)>)*$/;
+
 export function sanitize(html: string): string {
-  purifier ??= makePurifier();
+  if (PLAIN.test(html) && withoutHarm(html) === html) return html;
+  if (!create) return escapeText(html);
+  purifier ??= makePurifier(create);
   return purifier.sanitize(html, CONFIG) as string;
 }
 
-function makePurifier(): DOMPurify {
+function makePurifier(createPurifier: (root: WindowLike) => DOMPurify): DOMPurify {
   // A separate instance, so that hooks of the surrounding page are not shared.
   const made = createPurifier(window);
   // Without a document DOMPurify returns its input unchanged.

@@ -8,7 +8,7 @@ import { adviceOf, type Remedy } from "../core/advice.js";
 import type { ServedModel } from "../core/api.js";
 import type { Chat } from "../core/chat.js";
 import { textOf, type MessageEvent } from "../core/event.js";
-import { count, dollars, duration } from "../core/format.js";
+import { dollars, duration } from "../core/format.js";
 import { draftView, eventView, type ContentView, type Group, type TextView } from "../core/view.js";
 import { copyButton } from "./copy.js";
 import { define, Element, fields } from "./element.js";
@@ -23,6 +23,7 @@ import type { PanelPhase } from "./steps-panel.js";
 import "./input-request.js";
 import "./markdown-view.js";
 import "./steps-panel.js";
+import { t } from "../languages/language.js";
 
 const DRAW_MS = 40;
 const FLOOD_MS = 100;
@@ -112,11 +113,11 @@ export class AssistantMessage extends Element {
     const advice = event ? adviceOf(event, this.chat.unsaved.has(event.id)) : null;
     const groups = event ? eventView(event, this.chat.blocks) : this.#liveGroups();
     const isEmpty = !isLive && !advice && groups.every(({ content }) => content === null);
-    return html`<article class="message assistant ${isLive ? "streaming" : ""}" part="answer" aria-label=${isLive ? "Answer in progress" : "Answer"}
+    return html`<article class="message assistant ${isLive ? "streaming" : ""}" part="answer" aria-label=${isLive ? t.answerInProgress : t.answer}
       aria-busy=${isLive ? "true" : "false"}>
       ${this.#groups(groups, isLive)}
       ${sources(event ? (event.citations ?? []) : (this.chat.bus.draft(this.eventId)?.citations ?? []))}
-      ${isEmpty ? html`<p class="empty-answer">The model answered with nothing.</p>` : nothing}
+      ${isEmpty ? html`<p class="empty-answer">${t.answeredNothing}</p>` : nothing}
       ${event && advice ? notice(advice, event, (remedy) => this.#remedy(remedy)) : nothing}
       <div class="foot">${event ? this.#foot(event) : nothing}</div>
     </article>`;
@@ -146,7 +147,7 @@ export class AssistantMessage extends Element {
         case "media":
           return media(one);
         case "said":
-          return html`<div class="said added" role="note" aria-label="You, during the answer" dir="auto">${one.text}</div>`;
+          return html`<div class="said added" role="note" aria-label=${t.youDuring} dir="auto">${one.text}</div>`;
         case "request":
           return html`<headrace-input-request .chat=${this.chat} .eventId=${this.event ? "" : this.eventId} .request=${one.request}></headrace-input-request>`;
         default:
@@ -161,7 +162,7 @@ export class AssistantMessage extends Element {
     if (!questionId) return undefined;
     const actions: Record<Remedy, (() => void) | undefined> = {
       retry: () => void chat.regenerate(questionId),
-      continue: isLast ? () => void chat.send("Continue.") : undefined,
+      continue: isLast ? () => void chat.send(t.continue) : undefined,
       edit: () => this.#editQuestion(questionId),
       new: () => void chat.show(null),
     };
@@ -182,19 +183,20 @@ export class AssistantMessage extends Element {
       void chat.regenerate(questionId, select.value);
       select.value = "";
     };
-    const button = html`<button class="quiet" type="button" aria-label="Regenerate" title="Regenerate" @click=${() => void chat.regenerate(questionId)}>${icon("retry")}</button>`;
+    const button = html`<button class="quiet" type="button" aria-label=${t.regenerate} title=${t.regenerate} @click=${() => void chat.regenerate(questionId)}>${icon("retry")}</button>`;
     if (this.models.length < 2) return button;
-    return html`${button}<select class="with-model" aria-label="Regenerate with another model" title="Regenerate with another model" @change=${choose}>
-      <option value="" selected>with…</option>${this.models.map((one) => html`<option value=${one.name}>${one.name}</option>`)}
+    return html`${button}<select class="with-model" aria-label=${t.regenerateWith} title=${t.regenerateWith} @change=${choose}>
+      <option value="" selected>${t.with}</option>${this.models.map((one) => html`<option value=${one.name}>${one.name}</option>`)}
     </select>`;
   }
 
   #foot(event: MessageEvent): TemplateResult {
     const copied = textOf(event);
-    return html`${copied ? copyButton(() => copied, "Copy answer") : nothing}
+    return html`${copied ? copyButton(() => copied, t.copyAnswer) : nothing}
       ${this.#again()}
+      ${event.run_id ? html`<button class="quiet" type="button" aria-label=${t.timeline} title=${t.timeline} data-dialog="timeline">${icon("clock")}</button>` : nothing}
       ${this.branches}
-      <span class="cost">${cost(event)} <time datetime=${new Date(event.created_at).toISOString()} title=${new Date(event.created_at).toLocaleString()}>${clock(event.created_at)}</time></span>`;
+      <span class="cost">${cost(event)}<time datetime=${new Date(event.created_at).toISOString()} title=${new Date(event.created_at).toLocaleString()}>${clock(event.created_at)}</time></span>`;
   }
 }
 
@@ -213,11 +215,12 @@ function clock(atMs: number): string {
 function cost(event: MessageEvent): string {
   const told = event.model ? [event.model] : [];
   const tokens = event.usage?.total_tokens ?? event.usage?.output_tokens;
-  if (tokens) told.push(count(tokens, "token"));
+  if (tokens) told.push(t.tokens(tokens));
   const amount = event.usage?.cost;
   if (typeof amount === "number") told.push(`${event.usage?.is_estimated ? "~" : ""}${dollars(amount)}`);
   if (event.duration_ms !== undefined) told.push(duration(event.duration_ms));
-  return told.join(" · ");
+  // The time follows.
+  return told.map((one) => `${one} · `).join("");
 }
 
 define("headrace-assistant-message", AssistantMessage);

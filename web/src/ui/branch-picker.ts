@@ -5,6 +5,7 @@ import type { Chat } from "../core/chat.js";
 import { siblings, type Node } from "../core/tree.js";
 import { passFocus } from "./element.js";
 import { icon } from "./icon.js";
+import { t } from "../languages/language.js";
 
 export function branchPicker(chat: Chat, node: Node): TemplateResult | typeof nothing {
   const all = chat.store.open ? siblings(chat.store.open.messages, node) : [];
@@ -22,7 +23,7 @@ export function branchPicker(chat: Chat, node: Node): TemplateResult | typeof no
     return html`<button class="quiet ${by < 0 ? "back" : ""}" type="button" aria-label=${label} ?disabled=${!target}
       @click=${turn}>${icon("chevron")}</button>`;
   };
-  return html`<span class="branches" data-versions=${node.id} role="group" aria-label="Versions">
-    ${step(-1, "Earlier version")}<span class="place">${place + 1} / ${all.length}</span>${step(1, "Later version")}
+  return html`<span class="branches" data-versions=${node.id} role="group" aria-label=${t.versions}>
+    ${step(-1, t.earlierVersion)}<span class="place">${place + 1} / ${all.length}</span>${step(1, t.laterVersion)}
   </span>`;
 }

@@ -9,6 +9,9 @@ import { html, LitElement, nothing, type TemplateResult } from "lit";
 import { API, Refused } from "../core/api.js";
 import { Chat } from "../core/chat.js";
 import type { ChatNews } from "../core/news.js";
+import { keep, recall } from "../core/preferences.js";
+import { dollars, formatNumber, percent } from "../core/format.js";
+import { languageFor, shownLanguage, t, useLanguage } from "../languages/language.js";
 import { blank, skeleton } from "./blank.js";
 import { define, keyOf, passFocus } from "./element.js";
 import { Follow } from "./follow.js";
@@ -19,7 +22,7 @@ import { refusal } from "./notice.js";
 import { styles } from "./style.js";
 import { thread } from "./thread.js";
 import { setToolViews, type ToolViews } from "./tool-value.js";
-import { recallToken, tokenForm } from "./token-form.js";
+import type { AssistantMessage } from "./assistant-message.js";
 import type { Composer } from "./composer.js";
 import "./composer.js";
 import "./sidebar.js";
@@ -27,6 +30,8 @@ import "./sidebar.js";
 /** The focused input: a message that is being edited, or else the composer. */
 const WRITING = "textarea";
 const MENU = ".menu";
+/** The name under which the access token is kept. */
+const TOKEN = "token";
 const NEAR_TOP_PX = 400;
 /** The width up to which the list is a drawer; the same as in narrow.css. */
 const DRAWER_PX = 760;
@@ -49,6 +54,7 @@ export class HeadraceChat extends LitElement {
     toolViews: { attribute: false, noAccessor: true },
     isDrawerOpen: { state: true },
     isBubbleOpen: { state: true },
+    isCollapsed: { state: true },
   };
   declare base: string;
   declare routes: boolean;
@@ -59,6 +65,7 @@ export class HeadraceChat extends LitElement {
   declare agent: string | undefined;
   declare isDrawerOpen: boolean;
   declare isBubbleOpen: boolean;
+  declare isCollapsed: boolean;
   /** The access token, or a function that returns one, now or later. By default users sign in. */
   declare accessToken: string | (() => string | null | Promise<string | null>) | undefined;
   /** The state that the components draw; public for tests and embedders. */
@@ -68,6 +75,9 @@ export class HeadraceChat extends LitElement {
   #wantedId: string | null = null;
   #firstId: string | undefined;
   #wasPending = false;
+  #language: Promise<void> | undefined;
+  #languageName = "en";
+  #found: Chat["found"] = null;
   /** Whether the user has done anything here: before that, the focus belongs to the page around. */
   #isUsed = false;
   #sizes = new ResizeObserver(() => this.#resized());
@@ -80,7 +90,8 @@ export class HeadraceChat extends LitElement {
     super();
     this.base = "";
     this.routes = false;
-    this.heading = "What shall we think about?";
+    this.heading = "";
+    this.isCollapsed = recall("list") === "hidden";
     this.layout = "page";
     this.isDrawerOpen = this.isBubbleOpen = false;
   }
@@ -105,12 +116,18 @@ export class HeadraceChat extends LitElement {
     super.connectedCallback();
     this.chat = new Chat(
       new API(this.base, () => this.#token()),
-      () => this.requestUpdate(),
+      () => {
+        const { theme = "", language = "" } = this.chat.settings;
+        if (this.chat.account) this.#applySettings(theme, language);
+        this.requestUpdate();
+      },
       (text) => this.#live.say(text),
       (id) => this.#opened(id),
       (news) => this.#tell(news),
     );
+    this.#applySettings(recall("theme"), recall("language"));
     addEventListener("hashchange", this.#routed);
+    this.addEventListener("click", this.#opensDialog);
     // A page of its own has the keys everywhere; in a page of somebody else only what has the focus has them.
     (this.routes ? document : this).addEventListener("keydown", this.#key as (event: Event) => void);
     for (const name of ["pointerdown", "keydown", "focusin"]) this.addEventListener(name, this.#used);
@@ -124,6 +141,7 @@ export class HeadraceChat extends LitElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("hashchange", this.#routed);
+    this.removeEventListener("click", this.#opensDialog);
     for (const place of [document, this]) place.removeEventListener("keydown", this.#key as (event: Event) => void);
     this.#sizes.disconnect();
     document.removeEventListener("visibilitychange", this.#seen);
@@ -135,11 +153,38 @@ export class HeadraceChat extends LitElement {
     if (this.routes && !matchMedia("(pointer: coarse)").matches) this.#focus();
   }
 
+  /** Nothing is drawn before the language is there. */
+  protected override async scheduleUpdate(): Promise<void> {
+    if (this.#language) await this.#language;
+    super.scheduleUpdate();
+  }
+
+  /** Show the colors and the language that the user has set. Colors of an embedded chat belong to the page around it. */
+  #applySettings(theme: string, language: string): void {
+    keep("theme", theme);
+    keep("language", language);
+    if (this.routes) {
+      this.theme = theme === "light" || theme === "dark" ? theme : "";
+      document.documentElement.dataset["theme"] = this.theme;
+    }
+    const name = languageFor(language);
+    if (name === this.#languageName) return;
+    this.#languageName = name;
+    if (this.routes) document.documentElement.lang = name;
+    this.#language = useLanguage(name).then((hasChanged) => {
+      this.#language = undefined;
+      this.lang = shownLanguage();
+      if (!hasChanged) return;
+      for (const one of [this, ...this.renderRoot.querySelectorAll("*")]) if (one instanceof LitElement) one.requestUpdate();
+      this.renderRoot.querySelector("dialog")?.dispatchEvent(new Event("headrace-redraw"));
+    });
+  }
+
   #used = (): void => void (this.#isUsed = true);
 
   #token(): string | null | Promise<string | null> {
     const { accessToken } = this;
-    if (accessToken === undefined) return recallToken();
+    if (accessToken === undefined) return recall(TOKEN) || null;
     return typeof accessToken === "function" ? accessToken() : accessToken;
   }
 
@@ -167,7 +212,7 @@ export class HeadraceChat extends LitElement {
 
   get #isBlank(): boolean {
     const { chat } = this;
-    return chat.store.branch.length === 0 && !chat.pending && !chat.failed;
+    return chat.store.branch.length === 0 && !chat.pending;
   }
 
   override updated(): void {
@@ -177,39 +222,43 @@ export class HeadraceChat extends LitElement {
     const { activeElement } = this.shadowRoot!;
     // A hidden element keeps the focus for a moment longer.
     if (activeElement?.closest("[hidden]")) (activeElement as HTMLElement).blur();
-    const token = this.renderRoot.querySelector<HTMLElement>(".token input");
-    if (token && (this.routes || this.#isUsed)) passFocus(() => token);
-    if (this.routes) document.title = this.chat.store.open?.conversation.title || "Headrace";
+    this.#reveal();
+    if (this.routes) document.title = `${this.chat.isAsked ? "● " : ""}${this.chat.store.open?.conversation.title || "Headrace"}`;
   }
 
   override render(): TemplateResult {
     if (this.layout === "bubble" && !this.isBubbleOpen) return this.#bubble();
     const { chat, isDrawerOpen } = this;
     const open = chat.store.open;
-    const needsToken = [chat.problem, chat.failed?.error].some((one) => one instanceof Refused && one.status === 401);
-    return html`<div class="chat ${isDrawerOpen ? "drawer-open" : ""}">
-      <button class="skip" type="button" @click=${() => this.#focus()}>Skip to the message field</button>
+    const refused = [chat.problem, chat.failed?.error].find((one) => one instanceof Refused && one.status === 401) as Refused | undefined;
+    const label = this.isCollapsed ? t.showList : t.hideList;
+    return html`<div class="chat ${isDrawerOpen ? "drawer-open" : ""} ${this.isCollapsed ? "collapsed" : ""} ${refused ? "locked" : ""}">
+      <button class="skip" type="button" @click=${() => this.#focus()}>${t.skip}</button>
       <headrace-sidebar part="sidebar" role=${isDrawerOpen ? "dialog" : nothing} aria-modal=${isDrawerOpen || nothing}
-        aria-label=${isDrawerOpen ? "Conversations" : nothing} .chat=${chat} .conversations=${chat.store.conversations} .openId=${open?.conversation.id ?? null}
+        aria-label=${isDrawerOpen ? t.conversations : nothing} .chat=${chat} .conversations=${chat.store.conversations} .pinned=${chat.store.pinned} .removed=${chat.removed} .states=${chat.store.states} .openId=${open?.conversation.id ?? null}
         .loadingId=${chat.loadingId} .isListed=${chat.isListed}
         .leave=${(id: string | null) => this.#drawer(false, id && this.isDrawerOpen ? MENU : WRITING)}></headrace-sidebar>
-      <button class="veil" type="button" tabindex="-1" aria-label="Close the list" @click=${() => this.#drawer(false)}></button>
+      <button class="veil" type="button" tabindex="-1" aria-label=${t.closeList} @click=${() => this.#drawer(false)}></button>
       <main ?inert=${isDrawerOpen} @dragover=${this.#dragged} @drop=${this.#dropped}>
         <header part="header">
-          <button class="quiet menu" type="button" aria-label="Conversations" aria-expanded=${isDrawerOpen}
+          <button class="quiet collapse" type="button" aria-label=${label} title="${label} (Ctrl+B)" aria-expanded=${!this.isCollapsed} @click=${() => this.#collapse()}>${icon("panel")}</button>
+          <button class="quiet menu" type="button" aria-label=${t.conversations} aria-expanded=${isDrawerOpen}
             @click=${() => this.#drawer(true)}>${icon("menu")}</button>
           <h1 dir="auto">${open?.conversation.title || "Headrace"}</h1>
-          ${open ? this.#exportButton(open.conversation.id, open.conversation.title) : nothing}
-          ${this.layout === "bubble" ? html`<button class="quiet" type="button" aria-label="Close the chat" @click=${() => this.#setBubble(false)}>${icon("close")}</button>` : nothing}
+          ${this.#gauge()}
+          ${open ? html`<button class="quiet begin" type="button" aria-label=${t.newConversation} title="${t.newConversation} (Ctrl+Shift+O)" @click=${() => this.#begin()}>${icon("plus")}</button>
+          <button class="quiet" type="button" aria-label=${t.export} title=${t.export} data-dialog="export">${icon("export")}</button>` : nothing}
+          ${this.layout === "bubble" ? html`<button class="quiet" type="button" aria-label=${t.closeChat} @click=${() => this.#setBubble(false)}>${icon("close")}</button>` : nothing}
         </header>
-        ${needsToken ? tokenForm(() => this.#admitted()) : nothing}${this.#conversation(needsToken)}
+        ${refused ? this.#signIn(refused) : nothing}${this.#conversation(refused !== undefined)}
       </main>
+      ${this.#toast()}
       <div class="live-region" role="status" aria-live="polite"></div>
     </div>`;
   }
 
   #bubble(): TemplateResult {
-    return html`<button class="bubble" part="bubble" type="button" aria-label="Open the chat" @click=${() => this.#setBubble(true)}>${icon("chat")}</button>`;
+    return html`<button class="bubble" part="bubble" type="button" aria-label=${t.openChat} @click=${() => this.#setBubble(true)}>${icon("chat")}</button>`;
   }
 
   #setBubble(isOpen: boolean): void {
@@ -221,16 +270,24 @@ export class HeadraceChat extends LitElement {
   #conversation(isHidden: boolean): TemplateResult {
     const { chat } = this;
     const isLoading = chat.loadingId !== null && chat.loadingId !== chat.store.open?.conversation.id;
-    return html`<div class="scroller" tabindex="-1" ?hidden=${isHidden} @scroll=${this.#scrolled} @headrace-placed=${() => this.#follow.placed()} @click=${this.#clicked}>
-        <div class="thread ${this.#isBlank ? "blank" : ""}" part="thread">${isLoading ? skeleton("Loading the conversation") : this.#isBlank ? blank(chat, this.heading) : thread(chat)}</div>
+    return html`<div class="scroller" tabindex="-1" ?hidden=${isHidden} @scroll=${this.#scrolled} @headrace-placed=${() => this.#follow.placed()} @headrace-asked=${(event: Event) => this.#follow.asked(event.target as HTMLElement)} @click=${this.#clicked}>
+        <div class="thread ${this.#isBlank ? "blank" : ""}" part="thread">${isLoading ? skeleton(t.loadingConversation) : this.#isBlank ? blank(chat, this.heading || t.heading) : thread(chat)}</div>
       </div>
       <div class="bottom" ?hidden=${isHidden}>
-        ${this.#follow.isFollowing || this.#isBlank ? nothing : html`<button class="jump" type="button" @click=${() => this.#follow.toEnd()}>${icon("down")}<span>Latest</span></button>`}
-        ${chat.problem && !isHidden ? refusal("That did not work.", chat.problem, () => this.#start()) : nothing}
-        ${chat.isOnline ? nothing : html`<p class="offline" role="status">${navigator.onLine ? "No connection to the server. Reconnecting…" : "You are offline. The answer continues on the server and is shown when you are back."}</p>`}
-        <headrace-composer .chat=${chat} .models=${chat.choice.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy}
-          .returned=${chat.returned} .taken=${chat.taken} .queued=${chat.queue.list} .model=${chat.choice.model} .effort=${chat.choice.effort}></headrace-composer>
+        ${this.#follow.isFollowing || this.#isBlank ? nothing : html`<button class="jump" type="button" @click=${() => this.#follow.toEnd()}>${icon("down")}<span>${t.latest}</span></button>`}
+        ${chat.problem && !isHidden ? refusal(t.failed, chat.problem, () => this.#start()) : nothing}
+        ${isHidden ? nothing : this.#notSent()}
+        ${chat.isOnline ? nothing : html`<p class="offline" role="status">${navigator.onLine ? t.reconnecting : t.offline}</p>`}
+        <headrace-composer .chat=${chat} .models=${chat.choice.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy} .isAsked=${chat.isAsked}
+          .returned=${chat.returned} .taken=${chat.taken} .queued=${chat.queue.list} .model=${chat.choice.model} .effort=${chat.choice.effort} .sendKey=${chat.settings.send_key}></headrace-composer>
       </div>`;
+  }
+
+  /** Why the text is still in the composer. */
+  #notSent(): TemplateResult | typeof nothing {
+    const { failed, store } = this.chat;
+    if (!failed || failed.conversationId !== (store.open?.conversation.id ?? null)) return nothing;
+    return refusal(t.notSent, failed.error, () => void this.chat.retry());
   }
 
   #dragged(event: DragEvent): void {
@@ -263,9 +320,66 @@ export class HeadraceChat extends LitElement {
     await this.chat.earlier();
   }
 
-  #exportButton(id: string, title: string): TemplateResult {
-    return html`<button class="quiet" type="button" aria-label="Export as Markdown" title="Export as Markdown"
-      @click=${() => void import("./download.js").then(({ download }) => download(this.chat.api, id, title))}>${icon("export")}</button>`;
+  /** How full the context is, and what the conversation has cost. */
+  #gauge(): TemplateResult | typeof nothing {
+    const { store, choice } = this.chat;
+    const { context_tokens: used, total_tokens: total, cost } = store.open?.conversation ?? {};
+    if (!used && !total) return nothing;
+    const size = choice.chosen?.context_window;
+    const share = used && size ? used / size : undefined;
+    const price = cost ? dollars(cost) : "";
+    const context = !used ? "" : size ? t.gauge(formatNumber(used), formatNumber(size)) : t.contextUsed(formatNumber(used));
+    const told = [context, total ? t.spent(total, price) : ""].filter(Boolean).join(". ");
+    const ring = html`<svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true"><circle class="track" cx="8" cy="8" r="6" /><circle cx="8" cy="8" r="6" pathLength="100" stroke-dasharray="${Math.min(100, (share ?? 0) * 100)} 100" transform="rotate(-90 8 8)" /></svg>`;
+    return html`<span class="gauge" role="img" aria-label=${told} title=${told}>${share === undefined ? nothing : html`${ring}${percent(share)}`}<span>${price || (share === undefined && total ? t.tokens(total) : "")}</span></span>`;
+  }
+
+  #signIn(refused: Refused): TemplateResult {
+    void import("./sign-in.js");
+    return html`<headrace-sign-in .api=${this.chat.api} .ways=${refused.waysIn} .takesFocus=${this.routes || this.#isUsed} .done=${() => this.#admitted()}></headrace-sign-in>`;
+  }
+
+  /** What was deleted, as long as it can be undone. */
+  #toast(): TemplateResult | typeof nothing {
+    const last = this.chat.removed.at(-1);
+    if (!last) return nothing;
+    return html`<aside class="toast" aria-label=${t.undo}><span dir="auto">${t.deleted(last.title || t.untitled)}</span><button class="plain" type="button" @click=${() => this.#undo(last.id)}>${t.undo}</button></aside>`;
+  }
+
+  #undo(id: string): void {
+    void this.chat.undelete(id).then(() => passFocus(() => this.renderRoot.querySelector<HTMLElement>(`[data-id="${id}"]`)));
+  }
+
+  /** Begin a new conversation, as the button in the list does. */
+  #begin(): void {
+    this.renderRoot.querySelector<HTMLElement>("headrace-sidebar .new")?.click();
+  }
+
+  #collapse(): void {
+    this.isCollapsed = !this.isCollapsed;
+    keep("list", this.isCollapsed ? "hidden" : "");
+  }
+
+  /** Scroll to what a search has found. */
+  #reveal(): void {
+    const { found } = this.chat;
+    if (found === this.#found || this.chat.loadingId) return;
+    this.#found = found;
+    if (!found) return;
+    this.#follow.isFollowing = false;
+    void import("./found.js").then(({ reveal }) => reveal(this.renderRoot, found.messageId, found.words));
+  }
+
+  /** Buttons anywhere in the chat open a dialog by its name. */
+  #opensDialog = (event: Event): void => {
+    const button = event.composedPath().find((one) => one instanceof HTMLElement && one.dataset["dialog"]) as HTMLElement | undefined;
+    const answer = button?.closest<AssistantMessage>("headrace-assistant-message");
+    if (button) void this.#dialog(button.dataset["dialog"] ?? "", answer?.event?.run_id ?? "");
+  };
+
+  async #dialog(name: string, runId?: string): Promise<void> {
+    const { openDialog } = await import("./dialogs/dialog.js");
+    await openDialog(this.renderRoot as ShadowRoot, this.chat, name, runId);
   }
 
   // -- what happens around it
@@ -277,14 +391,21 @@ export class HeadraceChat extends LitElement {
   };
 
   #key = (event: KeyboardEvent): void => {
-    if (event.defaultPrevented) return;
+    if (event.defaultPrevented || this.renderRoot.querySelector("dialog")) return;
     if (keyOf(event) === "Escape") this.#escape();
-    const isCommand = (event.ctrlKey || event.metaKey) && event.shiftKey;
-    if (isCommand && event.key.toLowerCase() === "o") {
-      event.preventDefault();
-      void this.chat.show(null);
-      this.#focus();
-    }
+    const isWriting = event.composedPath()[0] instanceof HTMLElement && (event.composedPath()[0] as HTMLElement).matches("input, textarea, select");
+    const mod = event.ctrlKey || event.metaKey ? (event.shiftKey ? "shift+" : "mod+") : isWriting ? "-" : "";
+    const actions: Record<string, () => unknown> = {
+      "shift+o": () => this.#begin(),
+      "mod+b": () => this.#collapse(),
+      "mod+k": () => this.#toSearch(),
+      "mod+,": () => this.#dialog("settings"),
+      "?": () => this.#dialog("shortcuts"),
+    };
+    const act = actions[mod + keyOf(event).toLowerCase()];
+    if (!act) return;
+    event.preventDefault();
+    void act();
   };
 
   /** Close what is open, or stop the answer. */
@@ -302,6 +423,12 @@ export class HeadraceChat extends LitElement {
   #drawer(isOpen: boolean, next = isOpen ? ".new" : MENU): void {
     this.isDrawerOpen = isOpen;
     this.#focus(next);
+  }
+
+  #toSearch(): void {
+    if (this.isCollapsed) this.#collapse();
+    if (this.clientWidth <= DRAWER_PX) this.isDrawerOpen = true;
+    this.#focus(".search input");
   }
 
   #focus(next = WRITING): void {

@@ -12,14 +12,19 @@ import { chosenFiles } from "./attachments.js";
 import { effortName } from "../core/format.js";
 import type { Queued } from "../core/queue.js";
 import { icon } from "./icon.js";
+import { isSendKey, isTouch } from "./send-key.js";
+import type { UserMessage } from "./user-message.js";
+import { t } from "../languages/language.js";
 
 export class Composer extends Element {
-  static override properties = fields("chat models draftKey isBusy returned taken queued model effort text files");
+  static override properties = fields("chat models draftKey isBusy isAsked returned taken queued model effort sendKey text files");
   declare chat: Chat;
   declare models: readonly ServedModel[];
   /** Key of the conversation that the draft belongs to. */
   declare draftKey: string;
   declare isBusy: boolean;
+  /** Whether the answer waits for the user. */
+  declare isAsked: boolean;
   /** A message that could not be sent returns here. */
   declare returned: Returned | null;
   /** A text that was sent although it is in the composer again. */
@@ -28,6 +33,8 @@ export class Composer extends Element {
   /** What is chosen, to draw the choice again when it changes. */
   declare model: string | undefined;
   declare effort: string | undefined;
+  /** The key that sends: `enter`, or `mod_enter` for Ctrl or ⌘ with Enter. */
+  declare sendKey: string | undefined;
   declare text: string;
   /** Files that go with the next message. */
   declare files: readonly Attachment[];
@@ -81,18 +88,18 @@ export class Composer extends Element {
     const isSending = !this.isBusy || canSend;
     return html`${this.#queue()}<form class="composer" part="composer" @submit=${this.#submit} @paste=${this.#paste}>
       ${chosenFiles(this.files, (file) => this.#drop(file))}
-      <textarea rows="1" placeholder=${this.isBusy ? "Add a message to the queue" : "Ask something"} aria-label="Message" dir="auto"
+      <textarea rows="1" placeholder=${this.isAsked ? t.answerAbove : this.isBusy ? t.addToQueue : t.ask} aria-label=${t.message} dir="auto"
         enterkeyhint=${isTouch() ? "enter" : "send"} @input=${this.#input} @keydown=${this.#key}></textarea>
       <div class="composer-foot">
-        <button class="quiet" type="button" aria-label="Attach files" title="Attach files: images, PDF, text or audio, at most 20 MB each" @click=${this.#browse}>${icon("clip")}</button>
+        <button class="quiet" type="button" aria-label=${t.attach} title=${t.attachTitle} @click=${this.#browse}>${icon("clip")}</button>
         <input type="file" hidden multiple accept=${ACCEPTED} @change=${this.#browsed} />
         <span class="choices">${this.#models()}${this.#efforts()}</span>
         ${this.isBusy && isSending
-          ? html`<button class="plain queue-button" type="submit" title="Add to the queue (Enter)">Queue</button>`
+          ? html`<button class="plain queue-button" type="submit" title=${t.queueTitle}>${t.queue}</button>`
           : nothing}
         ${this.isBusy
-          ? html`<button class="round" type="button" aria-label="Stop" title="Stop (Esc)" @click=${this.#stop}>${icon("stop")}</button>`
-          : html`<button class="round" type="submit" aria-label="Send" title="Send (Enter)" ?disabled=${!canSend}>${icon("send")}</button>`}
+          ? html`<button class="round stop" type="button" aria-label=${t.stop} title=${t.stopTitle} @click=${this.#stop}>${icon("stop")}</button>`
+          : html`<button class="round" type="submit" aria-label=${t.send} title=${t.sendTitle(this.sendKey === "mod_enter" ? MOD_ENTER : "Enter")} ?disabled=${!canSend}>${icon("send")}</button>`}
       </div>
     </form>`;
   }
@@ -127,7 +134,7 @@ export class Composer extends Element {
       this.files = [...this.files, attachment];
       upload(this.chat.api, file, attachment, changed);
     }
-    if (chosen.length > room) this.chat.announce(`A message has at most ${MAX_FILES} attachments.`);
+    if (chosen.length > room) this.chat.announce(t.tooManyFiles(MAX_FILES));
   }
 
   #drop(file: Attachment): void {
@@ -140,12 +147,12 @@ export class Composer extends Element {
   #queue(): TemplateResult | typeof nothing {
     if (this.queued.length === 0) return nothing;
     const { chat } = this;
-    return html`<ul class="queue" aria-label="Queue">${repeat(this.queued, (one) => one.id, (one) => html`<li>
+    return html`<ul class="queue" aria-label=${t.queue}>${repeat(this.queued, (one) => one.id, (one) => html`<li>
       <span class="queued" dir="auto">${one.text}</span>
-      <button class="plain" type="button" title=${this.isBusy ? "Say it to the model with its next step" : "Ask it now"}
-        @click=${() => void chat.queue.sendNow(one.id)}>Send now</button>
-      <button class="quiet" type="button" aria-label="Edit queued message" title="Edit" @click=${() => this.#takeBack(one.id)}>${icon("edit")}</button>
-      <button class="quiet" type="button" aria-label="Remove queued message" title="Remove" @click=${() => this.#remove(one.id)}>${icon("trash")}</button>
+      <button class="plain" type="button" title=${this.isBusy ? t.sayNow : t.askNow}
+        @click=${() => void chat.queue.sendNow(one.id)}>${t.sendNow}</button>
+      <button class="quiet" type="button" aria-label=${t.editQueued} title=${t.edit} @click=${() => this.#takeBack(one.id)}>${icon("edit")}</button>
+      <button class="quiet" type="button" aria-label=${t.removeQueued} title=${t.remove} @click=${() => this.#remove(one.id)}>${icon("trash")}</button>
     </li>`)}</ul>`;
   }
 
@@ -167,7 +174,7 @@ export class Composer extends Element {
     const first = models[0];
     if (!first) return nothing;
     if (models.length === 1) return html`<span class="model">${first.model}</span>`;
-    return html`<select aria-label="Model" @change=${this.#choose}>
+    return html`<select aria-label=${t.model} @change=${this.#choose}>
       ${models.map((one) => html`<option value=${one.name} ?selected=${one.name === (this.model ?? first.name)}>${one.name}</option>`)}
     </select>`;
   }
@@ -175,8 +182,8 @@ export class Composer extends Element {
   #efforts(): TemplateResult | typeof nothing {
     const efforts = this.chat.choice.chosen?.efforts ?? [];
     if (efforts.length === 0) return nothing;
-    return html`<select aria-label="Reasoning effort" title="Reasoning effort" @change=${(event: Event) => this.#set(this.model, value(event) || undefined)}>
-      <option value="">Default</option>
+    return html`<select aria-label=${t.effort} title=${t.effort} @change=${(event: Event) => this.#set(this.model, value(event) || undefined)}>
+      <option value="">${t.default}</option>
       ${efforts.map((one) => html`<option value=${one} ?selected=${one === this.effort}>${effortName(one)}</option>`)}
     </select>`;
   }
@@ -186,8 +193,7 @@ export class Composer extends Element {
   }
 
   #set(model: string | undefined, effort: string | undefined): void {
-    this.chat.choice.set(model, effort);
-    this.chat.changed();
+    this.chat.choose(model, effort);
   }
 
   #input(event: Event): void {
@@ -196,9 +202,16 @@ export class Composer extends Element {
   }
 
   #key(event: KeyboardEvent): void {
-    const key = keyOf(event);
-    // A phone has no Shift to write a line break with.
-    if (key === "Enter" && !event.shiftKey && !isTouch()) this.#submit(event);
+    if (isSendKey(event, this.sendKey)) this.#submit(event);
+    if (keyOf(event) === "ArrowUp" && this.text === "") this.#editLast(event);
+  }
+
+  #editLast(event: Event): void {
+    const questions = (this.getRootNode() as ShadowRoot).querySelectorAll<UserMessage>("headrace-user-message");
+    const last = [...questions].at(-1);
+    if (!last) return;
+    event.preventDefault();
+    void last.edit();
   }
 
   #submit(event: Event): void {
@@ -220,14 +233,11 @@ export class Composer extends Element {
   }
 }
 
-/** Whether one writes on the screen itself. */
-function isTouch(): boolean {
-  return matchMedia("(pointer: coarse) and (hover: none)").matches;
-}
-
 function value(event: Event): string {
   return (event.target as HTMLTextAreaElement | HTMLSelectElement).value;
 }
+
+const MOD_ENTER = /Mac|iP/.test(navigator.platform) ? "⌘ Enter" : "Ctrl+Enter";
 
 const draft = (key: string): string => `draft.${key}`;
 

@@ -2,6 +2,7 @@
 
 import { html, type TemplateResult } from "lit";
 import { icon } from "./icon.js";
+import { t } from "../languages/language.js";
 
 const SHOWN_MS = 1_600;
 
@@ -15,7 +16,7 @@ async function copy(event: Event, text: string): Promise<void> {
   const button = event.currentTarget as HTMLElement;
   await write(text, button);
   button.classList.add("done");
-  button.dispatchEvent(new CustomEvent("headrace-announce", { detail: "Copied", bubbles: true, composed: true }));
+  button.dispatchEvent(new CustomEvent("headrace-announce", { detail: t.copied, bubbles: true, composed: true }));
   setTimeout(() => button.classList.remove("done"), SHOWN_MS);
 }
 

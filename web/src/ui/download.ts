@@ -2,10 +2,11 @@
 
 import type { API } from "../core/api.js";
 
-export async function download(api: API, id: string, title: string): Promise<void> {
-  const text = await api.exported(id);
+/** Save a conversation in one of the formats of the server: `markdown`, `markdown-steps` or `json`. */
+export async function download(api: API, id: string, title: string, format: string): Promise<void> {
+  const bytes = await api.bytes(`api/conversations/${encodeURIComponent(id)}/export?format=${format}`);
   const name = title.replace(/[^\p{L}\p{N} _-]/gu, "").trim().slice(0, 60) || "conversation";
-  saveBytes(new Blob([text], { type: "text/markdown" }), `${name}.md`);
+  saveBytes(bytes, `${name}.${format === "json" ? "json" : "md"}`);
 }
 
 /** Save something under a name. */

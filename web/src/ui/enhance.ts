@@ -4,7 +4,8 @@
 
 import { html, nothing, render, type TemplateResult } from "lit";
 import { copyButton } from "./copy.js";
-import { icon } from "./icon.js";
+import { icon, type IconName } from "./icon.js";
+import { t } from "../languages/language.js";
 
 export function enhance(block: HTMLElement): void {
   for (const figure of block.querySelectorAll<HTMLElement>("figure.code")) enhanceCode(figure);
@@ -24,7 +25,9 @@ function enhanceCode(figure: HTMLElement): void {
   const place = document.createElement("span");
   const language = figure.dataset["language"];
   const isDrawn = language === "html" || language === "svg";
-  render(html`${isDrawn ? previewButton(figure, text) : nothing}${copyButton(() => text, "Copy code")}`, place);
+  const isDiagram = language === "mermaid";
+  if (isDiagram) void import("./diagram.js").then(({ showDiagram }) => showDiagram(figure, text));
+  render(html`${isDrawn ? previewButton(figure, text) : isDiagram ? sourceButton(figure) : nothing}${copyButton(() => text, t.copyCode)}`, place);
   bar.append(place);
   if (language) void setColours(code, text, language);
 }
@@ -35,7 +38,19 @@ function previewButton(figure: HTMLElement, text: string): TemplateResult {
     const button = event.currentTarget as HTMLElement;
     void import("./preview.js").then(({ togglePreview }) => togglePreview(figure, button, text));
   };
-  return html`<button class="quiet fold" type="button" aria-label="Preview" title="Preview" aria-expanded="false" @click=${toggle}>${icon("play")}</button>`;
+  return foldButton(t.preview, "play", toggle);
+}
+
+/** A diagram takes the place of its source, which is shown again on demand. */
+function sourceButton(figure: HTMLElement): TemplateResult {
+  return foldButton(t.showCode, "code", ({ currentTarget }) => {
+    const isShown = figure.classList.toggle("with-source");
+    (currentTarget as HTMLElement).setAttribute("aria-expanded", String(isShown));
+  });
+}
+
+function foldButton(name: string, picture: IconName, toggle: (event: Event) => void): TemplateResult {
+  return html`<button class="quiet fold" type="button" aria-label=${name} title=${name} aria-expanded="false" @click=${toggle}>${icon(picture)}</button>`;
 }
 
 let colorLines: ((code: HTMLElement, language: string) => void) | undefined;

@@ -11,6 +11,8 @@ export class Follow {
   isFollowing = true;
   /** An empty page is read from its top. */
   isPaused = false;
+  /** Requests that wait for the reader, the first one first. */
+  #asked: HTMLElement[] = [];
 
   constructor(readonly changed: () => void = () => undefined) {}
 
@@ -33,7 +35,28 @@ export class Follow {
 
   /** The container or its content has changed its size. */
   moved(): void {
-    if (this.isFollowing && !this.isPaused) this.toEnd();
+    if (!this.isFollowing || this.isPaused) return;
+    this.#asked = this.#asked.filter((one) => one.isConnected && one.querySelector(".open"));
+    const [first] = this.#asked;
+    if (first) this.#toRequest(first);
+    else this.toEnd();
+  }
+
+  /** A request is there: what it asks is shown from its beginning, and nothing scrolls past it until it is answered. */
+  asked(row: HTMLElement): void {
+    this.#asked.push(row);
+    this.moved();
+  }
+
+  #toRequest(row: HTMLElement): void {
+    const place = this.#place;
+    if (!place) return;
+    // The steps above it stay in sight.
+    const above = (row.previousElementSibling as HTMLElement | null)?.offsetHeight ?? 0;
+    const distance = row.getBoundingClientRect().top - place.getBoundingClientRect().top - above - NEAR_PX;
+    // Not back: the reader may have gone on to the next one.
+    if (distance > 0) place.scrollTop += distance;
+    this.#lastTop = place.scrollTop;
   }
 
   /** Leave what the reader has clicked where it is, while it opens or closes. */

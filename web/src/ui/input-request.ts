@@ -7,13 +7,7 @@ import { shownBriefly, shownValue } from "../core/format.js";
 import { define, Element, fields, keyOf } from "./element.js";
 import { icon } from "./icon.js";
 import { flatSchema, schemaFields, schemaValue } from "./schema-form.js";
-
-const WAITING = {
-  approval: "Waiting for your approval",
-  text: "Waiting for your answer",
-  form: "Waiting for your answer",
-  result: "Waiting for the result",
-} as const;
+import { t } from "../languages/language.js";
 
 export class InputRequestRow extends Element {
   static override properties = fields("chat eventId request problem");
@@ -38,6 +32,10 @@ export class InputRequestRow extends Element {
     this.#hadFocus = this.querySelector("form")?.matches(":focus-within") ?? false;
   }
 
+  override firstUpdated(): void {
+    if (this.#isOpen) this.dispatchEvent(new Event("headrace-asked", { bubbles: true }));
+  }
+
   /** Keep the focus in its place when the buttons are gone. */
   override updated(changed: PropertyValues): void {
     if (changed.has("request") && this.#hadFocus && !this.#isOpen) this.querySelector<HTMLElement>(".request")?.focus();
@@ -45,12 +43,13 @@ export class InputRequestRow extends Element {
 
   override render(): TemplateResult {
     const { request } = this;
-    const brief = shownBriefly(request.args);
-    return html`<section class="request ${this.#isOpen ? "open" : ""}" tabindex="-1" aria-label="Request of ${request.name}">
+    // What counts in the end: the arguments as they were changed, or the answer.
+    const brief = shownBriefly(this.#isOpen ? request.args : (request.value ?? request.args));
+    return html`<section class="request ${this.#isOpen ? "open" : ""}" tabindex="-1" aria-label=${t.requestOf(request.name)}>
       <div class="request-head">
         <span class="tool-mark">${icon("tool")}</span><span class="tool-name">${request.name}</span>
         ${this.#isOpen || brief === "" ? nothing : html`<span class="tool-brief">${brief}</span>`}
-        <span class="request-state">${this.#isOpen ? WAITING[request.kind] : outcome(request)}</span>
+        <span class="request-state">${this.#isOpen ? t.waitingFor[request.kind] : outcome(request)}</span>
       </div>
       ${request.message ? html`<p class="request-message">${request.message}</p>` : nothing}
       ${this.#isOpen ? this.#form(brief !== "") : nothing}
@@ -62,12 +61,14 @@ export class InputRequestRow extends Element {
     return html`<form @submit=${this.#submit} @keydown=${this.#formKey}>
       ${hasArgs ? this.#args() : nothing}
       ${kind === "approval" ? nothing : this.#field()}
-      <label class="request-reason">Reason for a denial (optional)<input name="reason" type="text" autocomplete="off" @keydown=${this.#key} /></label>
       <div class="request-buttons">
-        <button class="strong" type="submit" title="Ctrl+Enter" aria-keyshortcuts="Control+Enter Meta+Enter">${kind === "approval" ? "Approve" : "Send answer"}</button>
-        <button class="plain" type="button" @click=${this.#deny}>Deny</button>
-        ${kind === "approval" ? html`<button class="plain" type="button" @click=${this.#approveAlways}>Always in this run</button>` : nothing}
+        <button class="strong" type="submit" title="Ctrl+Enter" aria-keyshortcuts="Control+Enter Meta+Enter">${kind === "approval" ? t.approve : t.sendAnswer}</button>
+        <button class="plain" type="button" @click=${this.#deny}>${t.deny}</button>
+        ${kind === "approval" ? html`<button class="plain" type="button" @click=${this.#approveAlways}>${t.always}</button>` : nothing}
       </div>
+      <details class="request-reason"><summary>${t.denyWithReason}</summary>
+        <label>${t.reason}<input name="reason" type="text" autocomplete="off" @keydown=${this.#key} /></label>
+      </details>
       ${this.problem ? html`<p class="request-problem" role="alert">${this.problem}</p>` : nothing}
     </form>`;
   }
@@ -76,17 +77,18 @@ export class InputRequestRow extends Element {
   #args(): TemplateResult {
     const text = shownValue(this.request.args);
     if (this.request.kind !== "approval") return html`<pre class="request-args" tabindex="0">${text}</pre>`;
-    const rows = Math.min(12, text.split("\n").length);
-    return html`<label>Arguments, which you may change<textarea class="json request-args" name="args" rows=${rows} spellcheck="false" .defaultValue=${text}></textarea></label>`;
+    // Nothing may be approved that is out of sight. Browsers that can fit the field to its text do so by themselves.
+    const rows = Math.min(12, text.split("\n").length + Math.floor(text.length / 60));
+    return html`<label>${t.changeableArguments}<textarea class="json request-args" name="args" rows=${rows} spellcheck="false" .defaultValue=${text}></textarea></label>`;
   }
 
   #field(): TemplateResult {
     const { kind, schema } = this.request;
-    if (kind === "text") return html`<label>Answer<textarea name="value" rows="2"></textarea></label>`;
+    if (kind === "text") return html`<label>${t.answer}<textarea name="value" rows="2"></textarea></label>`;
     const flat = flatSchema(schema);
     if (flat) return schemaFields(flat);
-    return html`<label>Value as JSON<textarea class="json" name="value" rows="4" spellcheck="false"></textarea></label>
-      ${schema ? html`<details><summary>Schema</summary><pre tabindex="0">${shownValue(schema)}</pre></details>` : nothing}`;
+    return html`<label>${t.jsonValue}<textarea class="json" name="value" rows="4" spellcheck="false"></textarea></label>
+      ${schema ? html`<details><summary>${t.schema}</summary><pre tabindex="0">${shownValue(schema)}</pre></details>` : nothing}`;
   }
 
   #submit(event: Event): void {
@@ -100,7 +102,7 @@ export class InputRequestRow extends Element {
     try {
       void this.#send({ decision: "accepted", value: JSON.parse(text) as unknown });
     } catch {
-      this.problem = "This is not valid JSON.";
+      this.problem = t.notJSON;
     }
   }
 
@@ -114,7 +116,7 @@ export class InputRequestRow extends Element {
       if (typeof value !== "object" || value === null || Array.isArray(value)) throw new SyntaxError();
       void this.#send({ decision: "accepted", value, ...always });
     } catch {
-      this.problem = "The arguments must be a JSON object.";
+      this.problem = t.notObject;
       area.focus();
     }
   }
@@ -134,7 +136,7 @@ export class InputRequestRow extends Element {
   }
 
   #deny(): void {
-    const reason = this.querySelector("input")?.value.trim() ?? "";
+    const reason = this.querySelector<HTMLInputElement>(".request-reason input")?.value.trim() ?? "";
     void this.#send({ decision: "denied", ...(reason && { reason }) });
   }
 
@@ -149,7 +151,7 @@ export class InputRequestRow extends Element {
     try {
       await this.chat.answer(this.eventId, this.request.request_id, answer);
     } catch (error) {
-      this.problem = `Not sent: ${(error as Error).message}`;
+      this.problem = t.notSentBecause((error as Error).message);
     }
     this.#isSending = false;
   }
@@ -157,11 +159,11 @@ export class InputRequestRow extends Element {
 
 function outcome(request: InputRequest): string {
   const { decision, kind, reason } = request;
-  if (decision === undefined) return "Not answered";
-  if (decision === "expired") return "Expired";
-  if (decision === "denied") return reason ? `Denied: ${reason}` : "Denied";
-  if (kind !== "approval") return "Answered";
-  return request.is_always ? "Always approved in this run" : request.value ? "Approved with changes" : "Approved";
+  if (decision === undefined) return t.notAnswered;
+  if (decision === "expired") return t.expired;
+  if (decision === "denied") return reason ? t.deniedBecause(reason) : t.denied;
+  if (kind !== "approval") return t.answered;
+  return request.is_always ? t.approvedAlways : request.value ? t.approvedChanged : t.approved;
 }
 
 define("headrace-input-request", InputRequestRow);

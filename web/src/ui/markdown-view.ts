@@ -52,7 +52,8 @@ export class MarkdownView extends HTMLElement {
     const element = blockElement(block.html);
     this.insertBefore(element, this.#tail);
     this.#shown.push({ block, element });
-    enhance(element);
+    // Most blocks are plain text, and are not looked through.
+    if (/<figure|class="math"/.test(block.html)) enhance(element);
     if (this.#shown.length - this.#pages.length * PAGE_BLOCKS > 2 * PAGE_BLOCKS) this.#turnPage();
   }
 

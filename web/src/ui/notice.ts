@@ -4,28 +4,23 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { Advice, Remedy } from "../core/advice.js";
 import { Refused } from "../core/api.js";
 import type { MessageEvent } from "../core/event.js";
+import { sentence } from "../core/format.js";
 import { icon } from "./icon.js";
-
-const LABELS: Readonly<Record<Remedy, string>> = {
-  retry: "Retry",
-  continue: "Continue",
-  edit: "Edit question",
-  new: "New conversation",
-};
+import { t } from "../languages/language.js";
 
 /** The notice of an answer that did not end normally. */
 export function notice(advice: Advice, event: MessageEvent, act: (remedy: Remedy) => (() => void) | undefined): TemplateResult {
-  const run = event.run_id ? `Run ${event.run_id}` : "";
+  const run = event.run_id ? t.run(event.run_id) : "";
   const { isError, what, todo, detail, remedy } = advice;
   const action = remedy ? act(remedy) : undefined;
-  return told(isError, what, todo, isError ? [detail, run] : [], action, nothing, remedy ? LABELS[remedy] : "");
+  return told(isError, what, todo, isError ? [detail, run] : [], action, nothing, remedy ? t.remedies[remedy] : "");
 }
 
 /** The notice of a failed request. */
 export function refusal(what: string, error: Error, retry: () => void): TemplateResult {
   const isTold = error instanceof Refused;
-  const number = isTold && error.requestId ? `Request ${error.requestId}` : "";
-  return told(true, what, isTold ? error.message : "The server cannot be reached.", [number], retry, "alert", LABELS.retry);
+  const number = isTold && error.requestId ? t.request(error.requestId) : "";
+  return told(true, what, isTold ? sentence(error.message) : t.unreachable, [number], retry, "alert", t.remedies.retry);
 }
 
 function told(
@@ -45,7 +40,7 @@ function told(
       ${act ? html`<button class="plain" type="button" @click=${act}>${label}</button>` : nothing}
     </div>
     ${lines.length > 0
-      ? html`<details><summary>Details</summary>${lines.map((one) => html`<p class="detail">${one}</p>`)}</details>`
+      ? html`<details><summary>${t.details}</summary>${lines.map((one) => html`<p class="detail">${one}</p>`)}</details>`
       : nothing}
   </div>`;
 }

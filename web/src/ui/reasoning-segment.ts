@@ -6,6 +6,7 @@ import { copyButton } from "./copy.js";
 import { define, Element, fields } from "./element.js";
 import { icon } from "./icon.js";
 import { facts, hasWords, hidden, part } from "./step.js";
+import { t } from "../languages/language.js";
 
 export class ReasoningSegment extends Element {
   static override properties = fields("thoughts told isOpen");
@@ -27,10 +28,10 @@ export class ReasoningSegment extends Element {
     return html`<div class="reasoning">
       <div class="steps-head">
         <button class="toggle" type="button" aria-expanded=${isOpen ? "true" : "false"} @click=${this.#toggle}>
-          <span class="chevron">${icon("chevron")}</span><span>Show Reasoning</span>
+          <span class="chevron">${icon("chevron")}</span><span>${t.showReasoning}</span>
         </button>
         <span class="summary">${this.told}</span>
-        ${isOpen ? copyButton(() => this.#text(), "Copy reasoning") : nothing}
+        ${isOpen ? copyButton(() => this.#text(), t.copyReasoning) : nothing}
       </div>
       ${isOpen ? html`<div class="steps-body">${more ? html`<p class="facts">${more}</p>` : nothing}${thoughts.map(({ parts }) => html`<div class="thought">${parts.map((one) => part(one, false))}</div>`)}</div>` : nothing}
     </div>`;

@@ -1,6 +1,7 @@
 /** Fields for a flat JSON schema: an object of texts, numbers, choices and switches. */
 
 import { html, nothing, type TemplateResult } from "lit";
+import { t } from "../languages/language.js";
 
 interface Property {
   readonly type?: string;
@@ -31,7 +32,7 @@ const isChoice = (one: Property): boolean => Array.isArray(one.enum) && one.enum
 
 export function schemaFields({ properties, required = [] }: FlatSchema): TemplateResult {
   return html`${Object.entries(properties).map(([name, one]) => {
-    const label = html`${one.title ?? name}${required.includes(name) ? nothing : " (optional)"}`;
+    const label = html`${one.title ?? name}${required.includes(name) ? nothing : t.optional}`;
     const field = fieldOf(name, one, required.includes(name));
     const more = one.description ? html`<span class="hint">${one.description}</span>` : nothing;
     return one.type === "boolean" ? html`<label class="switch">${field}${label}${more}</label>` : html`<label>${label}${field}${more}</label>`;

@@ -4,6 +4,7 @@ import { html, nothing, type TemplateResult } from "lit";
 import type { Citation } from "../core/event.js";
 import { link, webAddress } from "./link.js";
 import type { Mark } from "./markdown-view.js";
+import { t } from "../languages/language.js";
 
 interface Source {
   readonly number: number;
@@ -34,5 +35,5 @@ export function marksOf(citations: readonly Citation[]): Mark[] {
 export function sources(citations: readonly Citation[]): TemplateResult | typeof nothing {
   const found = [...numbered(citations).values()];
   if (found.length === 0) return nothing;
-  return html`<ol class="sources" aria-label="Sources">${found.map(({ url, title, quote }) => html`<li>${link(url, title)}${quote ? html`<q class="quote">${quote}</q>` : nothing}</li>`)}</ol>`;
+  return html`<ol class="sources" aria-label=${t.sources}>${found.map(({ url, title, quote }) => html`<li>${link(url, title)}${quote ? html`<q class="quote">${quote}</q>` : nothing}</li>`)}</ol>`;
 }

@@ -1,12 +1,12 @@
 /** Templates of steps, the same while streaming and afterwards. */
 
 import { html, nothing, type TemplateResult } from "lit";
-import { BUILT_IN } from "../core/event.js";
-import { count, duration, effortName, percent, shownBriefly, shownValue } from "../core/format.js";
-import type { OpaqueView, PartView, ReasoningView, StepView, ToolView } from "../core/view.js";
+import { duration, effortName, percent, shownBriefly, shownValue } from "../core/format.js";
+import { WAITING, type OpaqueView, type PartView, type ReasoningView, type StepView, type ToolView } from "../core/view.js";
 import { icon } from "./icon.js";
 import "./markdown-view.js";
-import "./tool-value.js";
+import { briefResult } from "./tool-value.js";
+import { t } from "../languages/language.js";
 
 /** A row of a stored message: adjacent reasoning segments, or one other step. */
 export type Row = readonly ReasoningView[] | ToolView | OpaqueView;
@@ -30,19 +30,19 @@ export function hasWords(thoughts: readonly ReasoningView[]): boolean {
 /** Reasoning without any text. */
 export function hidden(thoughts: readonly ReasoningView[]): TemplateResult {
   const ms = totalMs(thoughts);
-  return html`<div class="part redacted" data-part>The model kept its reasoning to itself${ms >= 1_000 ? ` · ${duration(ms)}` : nothing}</div>`;
+  return html`<div class="part redacted" data-part>${t.keptToItself}${ms >= 1_000 ? ` · ${duration(ms)}` : nothing}</div>`;
 }
 
 /** One reasoning part, with a spinner while it grows. */
 export function part(view: PartView, isLive: boolean): TemplateResult {
   const isGrowing = isLive && !view.isComplete;
   if (!view.hasWords && (view.isRedacted || !isGrowing)) {
-    return html`<div class="part redacted" data-part>The provider does not show this part of the reasoning.</div>`;
+    return html`<div class="part redacted" data-part>${t.notShown}</div>`;
   }
   return html`<div class="part" data-part>
-    ${isGrowing ? html`<span class="spinner" role="img" aria-label="still thinking"></span>` : nothing}
+    ${isGrowing ? html`<span class="spinner" role="img" aria-label=${t.stillThinking}></span>` : nothing}
     <headrace-markdown .prose=${view}></headrace-markdown>
-    ${!isLive && !view.isComplete ? html`<span class="cut">It broke off here.</span>` : nothing}
+    ${!isLive && !view.isComplete ? html`<span class="cut">${t.brokeOff}</span>` : nothing}
   </div>`;
 }
 
@@ -50,13 +50,13 @@ export function part(view: PartView, isLive: boolean): TemplateResult {
 export function toolName(tool: ToolView): string {
   if (tool.type === "tool_call") return tool.name;
   // The tools of an MCP server have names of their own.
-  return tool.type === "mcp_call" ? `MCP ${tool.name}` : BUILT_IN[tool.type];
+  return tool.type === "mcp_call" ? `MCP ${tool.name}` : t.builtIn[tool.type];
 }
 
 /** One line with the call and its result, or with its progress while it runs. */
 export function toolLine(tool: ToolView): TemplateResult {
   const news = tool.state === "running" ? latest(tool) : "";
-  const outcome = news || (tool.error ?? shownBriefly(tool.result));
+  const outcome = news || (tool.error ?? briefResult(tool.result));
   return html`<span class="tool-mark ${tool.state}">${icon(tool.state === "failed" ? "warning" : "tool")}</span>
     <span class="tool-name">${toolName(tool)}</span>
     <span class="tool-brief">${shownBriefly(tool.args)}</span>
@@ -66,11 +66,11 @@ export function toolLine(tool: ToolView): TemplateResult {
 
 function progress(tool: ToolView): TemplateResult | typeof nothing {
   if (tool.state !== "running" || tool.progress === undefined) return nothing;
-  return html`<progress max="1" .value=${tool.progress} aria-label="Progress of ${toolName(tool)}"></progress>`;
+  return html`<progress max="1" .value=${tool.progress} aria-label=${t.progressOf(toolName(tool))}></progress>`;
 }
 
 /** States that every tool has, which say nothing about its work. */
-const PLAIN_STATES = new Set(["writing", "ready", "running", "approval_requested"]);
+const PLAIN_STATES = new Set(["writing", "ready", "running", "approval_requested", WAITING]);
 
 /** What a running tool has told last: a status of its own, or a line of its log. */
 function latest({ status, logs }: ToolView): string {
@@ -78,30 +78,33 @@ function latest({ status, logs }: ToolView): string {
 }
 
 function toolState(tool: ToolView): string {
-  if (tool.status === "approval_requested") return tool.state === "running" ? "waiting for approval" : "not approved";
+  const names = t.toolStates;
+  if (tool.status === "approval_requested") return tool.state === "running" ? names.approval : names.notApproved;
   if (tool.state === "running") {
-    return tool.progress !== undefined ? percent(tool.progress) : PLAIN_STATES.has(tool.status) ? tool.status : "running";
+    return tool.progress !== undefined ? percent(tool.progress) : ((names as Readonly<Record<string, string>>)[tool.status] ?? names.running);
   }
-  if (tool.state === "incomplete") return "no result";
+  if (tool.state === "incomplete") return names.incomplete;
   return tool.durationMs === undefined ? "" : duration(tool.durationMs);
 }
 
 /** The details: arguments, log, result and error. */
 export function toolBody(tool: ToolView): TemplateResult {
-  return html`${field("Arguments", "tool-args", shownValue(tool.args))}
+  // What a sub-agent was asked is in its line; while it works, its steps are more interesting.
+  const hasArgs = shownBriefly(tool.args) !== "" && !(tool.nested.length > 0 && tool.state === "running");
+  return html`${hasArgs ? field(t.arguments, "tool-args", shownValue(tool.args)) : nothing}
     ${tool.nested.length > 0 ? nested(tool) : nothing}
-    ${field("Log", "tool-logs", tool.logs)} <headrace-tool-result .tool=${tool}></headrace-tool-result>
-    ${field("Error", "tool-error", tool.error ?? "")}`;
+    ${field(t.log, "tool-logs", tool.logs)} <headrace-tool-result .tool=${tool}></headrace-tool-result>
+    ${field(t.error, "tool-error", tool.error ?? "")}`;
 }
 
 /** What a sub-agent did: its steps and texts, as in an answer. */
 function nested(tool: ToolView): TemplateResult {
   const isLive = tool.state === "running";
-  return html`<div class="field nested" role="group" aria-label="Steps of ${toolName(tool)}">
-    <span class="label">Steps</span>
+  return html`<div class="field nested" role="group" aria-label=${t.stepsOf(toolName(tool))}>
+    <span class="label">${t.steps}</span>
     ${tool.nested.map(({ steps, content }, place) => {
       const phase = !isLive ? "stored" : place < tool.nested.length - 1 || content ? "settled" : "live";
-      return html`<headrace-steps-panel class=${phase} .steps=${steps} .phase=${phase} .startedAt=${tool.createdAt}></headrace-steps-panel>
+      return html`<headrace-steps-panel class=${phase} .steps=${steps} .phase=${phase} .startedAt=${tool.createdAt} .owner=${toolName(tool)}></headrace-steps-panel>
         ${content?.kind === "text" ? html`<headrace-markdown .prose=${content}></headrace-markdown>` : nothing}`;
     })}
   </div>`;
@@ -113,7 +116,7 @@ function field(label: string, name: string, text: string): TemplateResult | type
 }
 
 export function opaque(view: OpaqueView): TemplateResult {
-  return html`<div class="part redacted" data-part>An item of type “${view.what}”, stored unchanged.</div>`;
+  return html`<div class="part redacted" data-part>${t.opaque(view.what)}</div>`;
 }
 
 /** What was done before a text: "Worked for 5 s · 4 tools, 1 failed". */
@@ -123,7 +126,7 @@ export function workSummary(steps: readonly StepView[]): string {
   if (tools.length === 0) return summary(thoughts);
   const failed = tools.filter((one) => one.state === "failed").length;
   const ms = totalMs(thoughts) + busyMs(tools);
-  return `Worked for ${ms < 1_000 ? "a moment" : duration(ms)} · ${count(tools.length, "tool")}${failed > 0 ? `, ${failed} failed` : ""}`;
+  return t.worked(ms < 1_000 ? t.aMoment : duration(ms), tools.length, failed);
 }
 
 /** The time in which at least one of the tools ran. */
@@ -140,9 +143,9 @@ function busyMs(tools: readonly ToolView[]): number {
 
 /** How long the reasoning took: "Thought for 12 s". */
 export function summary(thoughts: readonly ReasoningView[]): string {
-  if (thoughts.every((one) => one.durationMs === undefined)) return "Thought";
+  if (thoughts.every((one) => one.durationMs === undefined)) return t.thought;
   const ms = totalMs(thoughts);
-  return `Thought for ${ms < 1_000 ? "a moment" : duration(ms)}`;
+  return t.thoughtFor(ms < 1_000 ? t.aMoment : duration(ms));
 }
 
 function totalMs(thoughts: readonly ReasoningView[]): number {
@@ -154,7 +157,7 @@ export function facts(thoughts: readonly ReasoningView[]): string {
   const tokens = thoughts.reduce((sum, one) => sum + (one.tokens ?? 0), 0);
   const effort = thoughts.find((one) => one.effort)?.effort;
   const told = [];
-  if (effort) told.push(`${effortName(effort)} effort`);
-  if (tokens > 0) told.push(count(tokens, "token"));
+  if (effort) told.push(t.withEffort(effortName(effort)));
+  if (tokens > 0) told.push(t.tokens(tokens));
   return told.join(" · ");
 }

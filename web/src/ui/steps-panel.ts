@@ -8,12 +8,13 @@ import { repeat } from "lit/directives/repeat.js";
 import { elapsed } from "../core/format.js";
 import type { StepView } from "../core/view.js";
 import { define, Element, fields } from "./element.js";
-import { opaque, rows, summary, workSummary, type Row } from "./step.js";
+import { opaque, rows, summary, toolName, workSummary, type Row } from "./step.js";
 import "./built-in-tool-segment.js";
 import "./reasoning-segment.js";
 import "./streaming-reasoning-overlay.js";
 import "./streaming-tools-overlay.js";
 import "./tool-call-segment.js";
+import { t } from "../languages/language.js";
 
 /** How many running tools are kept in view. */
 const MAX_KEPT = 4;
@@ -21,11 +22,13 @@ const MAX_KEPT = 4;
 export type PanelPhase = "live" | "writing" | "settled" | "stored";
 
 export class StepsPanel extends Element {
-  static override properties = fields("steps phase status startedAt seconds");
+  static override properties = fields("steps phase status startedAt seconds owner");
   declare steps: readonly StepView[];
   declare phase: PanelPhase;
   declare status: string | undefined;
   declare startedAt: number;
+  /** Name of the sub-agent whose steps these are. */
+  declare owner: string | undefined;
   declare seconds: number;
   #timer: ReturnType<typeof setInterval> | undefined;
   #isTall = false;
@@ -76,19 +79,22 @@ export class StepsPanel extends Element {
 
   #overlay(): TemplateResult {
     const { phase } = this;
-    return html`<section class="steps ${phase} ${phase === "settled" ? "" : "overlay"} ${this.#isTall ? "tall" : ""}" aria-label="Live reasoning">
+    return html`<section class="steps ${phase} ${phase === "settled" ? "" : "overlay"} ${this.#isTall ? "tall" : ""}" aria-label=${this.owner ? t.liveReasoningOf(this.owner) : t.liveReasoning}>
       <div class="rail" aria-hidden="true"></div>
       ${phase === "live" || this.#isTall ? this.#head() : nothing}
       ${this.steps.length === 0
         ? nothing
-        : html`<div class="window" tabindex="0" role="group" aria-label="Steps so far">
+        : html`<div class="window" tabindex="0" role="group" aria-label=${t.stepsSoFar}>
             <div>${this.#overlays()}</div>
           </div>`}
     </section>`;
   }
 
   #head(): TemplateResult {
-    const phrases = [this.status ?? "Thinking"];
+    // The phrase is about the last call; others may run longer.
+    const tools = this.steps.filter((step) => step.kind === "tool");
+    const busy = tools.findLast((tool) => tool.state === "running");
+    const phrases = [busy && busy !== tools.at(-1) ? t.using(toolName(busy).replaceAll("_", " ")) : (this.status ?? t.thinking)];
     return html`<div class="steps-head">
       ${repeat(phrases, (one) => one, (one) => html`<span class="phrase">${one}</span>`)}
       <span class="seconds">${elapsed(this.seconds * 1_000)}</span>

@@ -7,9 +7,9 @@ import type { Chat } from "../core/chat.js";
 import type { Pending } from "../core/question.js";
 import type { MessageEvent } from "../core/event.js";
 import { branchPicker } from "./branch-picker.js";
-import { refusal } from "./notice.js";
 import "./assistant-message.js";
 import "./user-message.js";
+import { t } from "../languages/language.js";
 
 export function thread(chat: Chat): unknown {
   const live = chat.store.liveBelow;
@@ -18,16 +18,13 @@ export function thread(chat: Chat): unknown {
     draw: () => (message.role === "user" ? user(chat, message) : answer(chat, message)),
   }));
   if (live && !chat.pending) items.push({ key: live.event_id, draw: () => writing(chat, live.event_id, live.created_at) });
-  const { pending, failed } = chat;
-  const isHere = failed?.conversationId === (chat.store.open?.conversation.id ?? null);
-  // The unsent text is in the composer; this explains why.
-  return html`${chat.store.hasEarlier ? earlier(chat) : nothing}${repeat(items, (one) => one.key, (one) => one.draw())}${pending ? onItsWay(chat, pending) : nothing}
-  ${failed && isHere ? refusal("This was not sent.", failed.error, () => void chat.retry()) : nothing}`;
+  const { pending } = chat;
+  return html`${chat.store.hasEarlier ? earlier(chat) : nothing}${repeat(items, (one) => one.key, (one) => one.draw())}${pending ? onItsWay(chat, pending) : nothing}`;
 }
 
 function earlier(chat: Chat): TemplateResult {
   return html`<button class="plain earlier" type="button" ?disabled=${chat.isExtending} data-earlier>
-    ${chat.isExtending ? "Loading…" : "Load earlier messages"}</button>`;
+    ${chat.isExtending ? t.loadingMore : t.loadEarlier}</button>`;
 }
 
 function user(chat: Chat, message: ShownMessage): TemplateResult {
@@ -59,6 +56,6 @@ function assistant(
 
 function onItsWay(chat: Chat, pending: Pending): TemplateResult {
   const files = (pending.attachments ?? []).map((facts) => html`<headrace-message-file .api=${chat.api} .path=${""} .facts=${facts}></headrace-message-file>`);
-  const said = html`<article class="message user" aria-label="You">${files.length > 0 ? html`<div class="message-files">${files}</div>` : nothing}<div class="said" dir="auto">${pending.text}</div><div class="foot"></div></article>`;
+  const said = html`<article class="message user" aria-label=${t.you}>${files.length > 0 ? html`<div class="message-files">${files}</div>` : nothing}<div class="said" dir="auto">${pending.text}</div><div class="foot"></div></article>`;
   return html`${pending.text === undefined ? nothing : said}${writing(chat, "", pending.startedAt)}`;
 }

@@ -3,11 +3,12 @@
  * A page that embeds the chat may show the results of its own tools by its own components (`toolViews`). */
 
 import { html, nothing, type TemplateResult } from "lit";
-import { shownValue } from "../core/format.js";
+import { shownBriefly, shownValue } from "../core/format.js";
 import type { ToolView } from "../core/view.js";
 import { isCarriedPicture } from "../markdown/address.js";
 import { define, Element, fields } from "./element.js";
 import { link, webAddress } from "./link.js";
+import { t } from "../languages/language.js";
 
 /** What a component of the page is given. */
 export interface ShownTool {
@@ -37,7 +38,7 @@ export class ToolResultView extends Element {
     const own = this.#ownView();
     if (own) return html`<div class="field own-view" part="tool-view">${own}</div>`;
     const value = shownResult(result);
-    return value === nothing ? nothing : html`<div class="field"><span class="label">Result</span>${value}</div>`;
+    return value === nothing ? nothing : html`<div class="field"><span class="label">${t.result}</span>${value}</div>`;
   }
 
   /** Made once for each result, so that a component keeps its state. */
@@ -60,6 +61,16 @@ export function shownResult(result: unknown): TemplateResult | typeof nothing {
   if (text === "") return nothing;
   const special = typeof result === "string" ? ofText(result) : ofValue(result);
   return special ? html`<div class="tool-result rich">${special}</div>` : html`<pre class="tool-result" tabindex="0">${text}</pre>`;
+}
+
+/** Return a result in a few words: how many rows a table has, or how many lines have changed. */
+export function briefResult(result: unknown): string {
+  if (typeof result === "string" && isDiff(result)) {
+    const changed = (sign: "+" | "-"): number => result.split("\n").filter((line) => line.startsWith(sign) && !line.startsWith(sign.repeat(3))).length;
+    return t.changedLines(changed("+"), changed("-"));
+  }
+  const isTable = Array.isArray(result) && result.length > 0 && result.every(isFlat) && !result.some(isMedia);
+  return isTable ? t.rows(result.length) : shownBriefly(result);
 }
 
 function ofText(text: string): TemplateResult | null {
@@ -96,7 +107,7 @@ function media(value: Media): TemplateResult {
   if (address) return html`<p>${link(address, name)}</p>`;
   // It is saved, never opened: an HTML file would run as a page.
   const isCarried = /^data:[\w.+-]+\/[\w.+-]+;base64,/.test(value.url);
-  return isCarried ? html`<p><a href=${value.url} download=${name}>Save ${name}</a></p>` : html`<p>${name}</p>`;
+  return isCarried ? html`<p><a href=${value.url} download=${name}>${t.saveOne(name)}</a></p>` : html`<p>${name}</p>`;
 }
 
 // -- lists of things
@@ -133,7 +144,7 @@ function table(rows: readonly Flat[]): TemplateResult | null {
   return html`<div class="table" tabindex="0"><table>
     <thead><tr>${names.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
     <tbody>${rows.slice(0, MAX_ROWS).map((row) => html`<tr>${names.map((name) => cell(row[name]))}</tr>`)}</tbody>
-  </table></div>${rows.length > MAX_ROWS ? html`<p>${rows.length - MAX_ROWS} more rows</p>` : nothing}`;
+  </table></div>${rows.length > MAX_ROWS ? html`<p>${t.moreRows(rows.length - MAX_ROWS)}</p>` : nothing}`;
 }
 
 // -- differences

@@ -8,6 +8,8 @@ import { branchPicker } from "./branch-picker.js";
 import { copyButton } from "./copy.js";
 import { define, Element, fields, keyOf } from "./element.js";
 import { icon } from "./icon.js";
+import { isSendKey } from "./send-key.js";
+import { t } from "../languages/language.js";
 
 export class UserMessage extends Element {
   static override properties = fields("chat message isEditing isWhole");
@@ -23,7 +25,7 @@ export class UserMessage extends Element {
   }
 
   override render(): TemplateResult {
-    return html`<article class="message user" part="question" aria-label="You">
+    return html`<article class="message user" part="question" aria-label=${t.you}>
       ${this.#files()}${this.isEditing ? this.#editor() : this.#said()}
       ${this.isEditing ? nothing : this.#foot()}
     </article>`;
@@ -41,24 +43,24 @@ export class UserMessage extends Element {
     const { text = "" } = this.message;
     if (!isLong(text)) return html`<div class="said" dir="auto">${text}</div>`;
     return html`<div class="said ${this.isWhole ? "" : "folded"}" dir="auto">${text}</div>
-      <button class="plain fold" type="button" aria-expanded=${this.isWhole} @click=${() => (this.isWhole = !this.isWhole)}>${this.isWhole ? "Show less" : "Show more"}</button>`;
+      <button class="plain fold" type="button" aria-expanded=${this.isWhole} @click=${() => (this.isWhole = !this.isWhole)}>${this.isWhole ? t.showLess : t.showMore}</button>`;
   }
 
   #foot(): TemplateResult {
     const branches = branchPicker(this.chat, this.message);
     return html`<div class="foot ${branches === nothing ? "" : "kept"}">
       ${branches}
-      <button class="quiet" type="button" aria-label="Edit" title="Edit" @click=${this.edit}>${icon("edit")}</button>
-      ${copyButton(() => this.message.text ?? "", "Copy message")}
+      <button class="quiet edit" type="button" aria-label=${t.edit} title=${t.edit} @click=${this.edit}>${icon("edit")}</button>
+      ${copyButton(() => this.message.text ?? "", t.copyMessage)}
     </div>`;
   }
 
   #editor(): TemplateResult {
     return html`<form class="editor" @submit=${this.#save} @keydown=${this.#key}>
-      <textarea aria-label="Message" rows="3" dir="auto" .value=${this.message.text ?? ""}></textarea>
+      <textarea aria-label=${t.message} rows="3" dir="auto" .value=${this.message.text ?? ""}></textarea>
       <div class="row">
-        <button class="plain" type="button" @click=${this.#leave}>Cancel</button>
-        <button class="strong" type="submit">Send</button>
+        <button class="plain" type="button" @click=${this.#leave}>${t.cancel}</button>
+        <button class="strong" type="submit">${t.send}</button>
       </div>
     </form>`;
   }
@@ -72,16 +74,15 @@ export class UserMessage extends Element {
   async #leave(): Promise<void> {
     this.isEditing = false;
     await this.updateComplete;
-    this.querySelector<HTMLElement>('[aria-label="Edit"]')?.focus({ preventScroll: true });
+    this.querySelector<HTMLElement>(".edit")?.focus({ preventScroll: true });
   }
 
   #key(event: KeyboardEvent): void {
-    const key = keyOf(event);
-    if (key === "Escape") {
+    if (keyOf(event) === "Escape") {
       event.stopPropagation();
       void this.#leave();
     }
-    if (key === "Enter" && !event.shiftKey) this.#save(event);
+    if (isSendKey(event, this.chat.settings.send_key)) this.#save(event);
   }
 
   #save(event: Event): void {

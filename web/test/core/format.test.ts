@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { count, day, dollars, duration, elapsed, shownBriefly, shownValue } from "../../src/core/format.js";
+import { t } from "../../src/languages/language.js";
+import { day, dollars, duration, elapsed, sentence, shownBriefly, shownValue } from "../../src/core/format.js";
 
 describe("numbers and values as people read them", () => {
   it.each([
@@ -11,13 +12,21 @@ describe("numbers and values as people read them", () => {
     [3_700_000, "1 h 1 min"],
   ])("%i ms is %s", (ms, text) => expect(duration(ms)).toBe(text));
 
+  it.each([
+    ["no key for OpenAI: set OPENAI_API_KEY", "No key for OpenAI: set OPENAI_API_KEY."],
+    ["delete_file is not known", "delete_file is not known."],
+    ["openai:gpt-5 is not served", "openai:gpt-5 is not served."],
+    ["Already a sentence.", "Already a sentence."],
+    ["", ""],
+  ])("%s is a sentence", (told, shown) => expect(sentence(told)).toBe(shown));
+
   it("counts seconds up from nothing", () => {
     expect([0, 999, 1_000, 61_000].map(elapsed)).toEqual(["0 s", "0 s", "1 s", "1 min 1 s"]);
     expect(elapsed(-5_000)).toBe("0 s");
   });
 
   it("counts things", () => {
-    expect([count(1, "tool"), count(1_204, "token")]).toEqual(["1 tool", "1,204 tokens"]);
+    expect([t.tokens(1), t.tokens(1_204)]).toEqual(["1 token", "1,204 tokens"]);
   });
 
   it.each([

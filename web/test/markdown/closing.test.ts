@@ -44,6 +44,9 @@ test.each([
   ["| a | b |\n", "| a | b |\n|---|---|\n"],
   ["| a | b |\n|--", "| a | b |\n|---|---|\n"],
   ["| a |\n|---|\n| **b", "| a |\n|---|\n| **b**"],
+  ["text\n\n```pyt", "text"],
+  ["- item\n  ~~~", "- item"],
+  ["a ``` b", "a ``` b```"],
 ])("%j is drawn as %j", (open, closed) => expect(closeOpen(open, false)).toBe(closed));
 
 test.each([

@@ -112,3 +112,23 @@ test("math has no links, pictures, handlers or foreign classes", async () => {
     }
   }
 });
+
+describe("what is returned without a look at its tree", () => {
+  const outside = "<p title=\"x\">y</p>";
+  test("is the same as what is returned with one", () => {
+    // The second element has an attribute, so both are parsed and written again.
+    for (const text of ["a **b** `c`", "- one\n- *two*\n\n> three", "# x & y < z", "1. \"q\" 'r'\n\n---\n"]) {
+      const html = toHtml(text);
+      const written = sanitize(html + outside).replace(outside, "");
+      expect(parse(sanitize(html)).textContent).toBe(parse(written).textContent);
+      expect([...parse(sanitize(html)).querySelectorAll("*")].map((one) => one.tagName)).toEqual(
+        [...parse(written).querySelectorAll("*")].map((one) => one.tagName),
+      );
+    }
+  });
+
+  test.each([
+    "<p onclick=x>a</p>", "<script>a</script>", "<p><img src=x onerror=y></p>", "<p\n>a</p>", "<svg></svg>", "<p/onclick=x>a</p>",
+    "<style>a</style>", "<code >a</code >", "<iframe>", "<!-- a -->", "<p>\u202e</p>", "<strong style=x>a</strong>", "&#60;script>",
+  ])("is not %j", (html) => expect(faults(sanitize(html))).toEqual([]));
+});

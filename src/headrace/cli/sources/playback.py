@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,8 +12,10 @@ from typing import Self
 from headrace.cli.option import data_folder
 from headrace.cli.sources.reads import ReadClock
 from headrace.cli.sources.source import STDIN, Wanted, open_source
+from headrace.cli.store_option import find_log, find_store
 from headrace.errors import InputError
 from headrace.events import Record
+from headrace.server.storage.open_storage import check_log_url, check_store_url
 from headrace.server.storage.stored_run import StoredRun, find_run, looks_like_run
 from headrace.wire.decode import decode
 
@@ -34,8 +38,9 @@ class Playback:
         self.opened.close()
 
 
-def open_playback(name: str, data: str | None, wanted: Wanted) -> Playback:
-    """Open the file of this name, or else the stored run.
+def open_playback(name: str, options: Namespace, wanted: Wanted) -> Playback:
+    """Open the file of this name, or else the stored run: in the database that the options name, or
+    in the data folder.
 
     Raises `InputError` if it is neither, and `OSError` if the file cannot be read.
     """
@@ -44,8 +49,31 @@ def open_playback(name: str, data: str | None, wanted: Wanted) -> Playback:
         return _stream(name, wanted)
     if not looks_like_run(name):
         raise InputError("no such file or run; a run is named by its id (run_…, msg_…), or `last`")
-    run = find_run(data_folder(data), name)
+    store = find_store(options.store)
+    if store is None:
+        run = find_run(data_folder(options.data), name)
+    else:
+        run = _find_in_store(store, find_log(options.log), name)
     return Playback(run.id, iter(run.records), run)
+
+
+def _find_in_store(store: str, log: str | None, name: str) -> StoredRun:
+    """Find a run in PostgreSQL; its records may be in a log of their own while it is live."""
+    check_store_url(store)
+    if log is not None:
+        check_log_url(log)
+    from headrace.server.storage.postgres.storage import PostgresStorage
+    from headrace.server.storage.postgres.stored_run import find_stored_run
+
+    async def main() -> StoredRun:
+        storage = PostgresStorage(store, log_url=log)
+        await storage.open_to_read()
+        try:
+            return await find_stored_run(storage.pool, storage.log, name)
+        finally:
+            await storage.close()
+
+    return asyncio.run(main())
 
 
 def _stream(name: str, wanted: Wanted) -> Playback:

@@ -9,6 +9,7 @@ from typing import TextIO
 from msgspec.structs import replace
 
 from headrace import events as ev
+from headrace.cli.terminal.emphasis import BOLD, NOT_BOLD, Emphasis
 from headrace.cli.terminal.event_text import usage_words
 from headrace.cli.terminal.output import Paint, Style, is_terminal, terminal_columns, wants_color
 from headrace.cli.terminal.safe_text import fit, visible, visible_lines
@@ -16,6 +17,7 @@ from headrace.cli.terminal.soft_wrap import SoftWrap
 from headrace.usage import Usage
 
 _ERASE = "\r\x1b[2K"
+DIM = "\x1b[2m"
 _PAUSE_S = 0.1
 
 
@@ -31,6 +33,9 @@ class AnswerPrinter:
         self._is_safe = not sys.stdout.isatty()
         self._text = _wrap_for(sys.stdout)
         self._thought = _wrap_for(sys.stderr)
+        self._bold = _emphasis_for(sys.stdout, color)
+        # The end of bold text is the end of dim text, too.
+        self._bold_thought = _emphasis_for(sys.stderr, color, NOT_BOLD + DIM)
         self._gap = ""
         self._started_s = time.monotonic()
         self._drawn_s = 0.0
@@ -62,6 +67,7 @@ class AnswerPrinter:
                 self._text_part = part
             case ev.TextFinished():
                 self._write(self._text.close())
+                self._end_bold()
             case _:
                 pass
         self.tick()
@@ -101,15 +107,22 @@ class AnswerPrinter:
         self._write(self._text.feed(text if self._is_safe else visible_lines(text)))
 
     def _write(self, text: str) -> None:
-        sys.stdout.write(text)
+        sys.stdout.write(text if self._bold is None else self._bold.feed(text))
         sys.stdout.flush()
+
+    def _end_bold(self) -> None:
+        if self._bold is not None:
+            sys.stdout.write(self._bold.close())
+            sys.stdout.flush()
 
     def _end_text(self) -> None:
         """Make sure that what follows starts on a line of its own."""
         is_inside_line = self._text.is_inside_line
         self._write(self._text.close())
+        self._end_bold()
         if is_inside_line:
             self._write(self._text.feed("\n"))
+            self._end_bold()
 
     def _think(self, text: str) -> None:
         self._chars += len(text)
@@ -128,6 +141,8 @@ class AnswerPrinter:
         self._print_thought(self._thought.feed(shown))
 
     def _print_thought(self, text: str) -> None:
+        if self._bold_thought is not None:
+            text = self._bold_thought.feed(text)
         print(self._paint(text, Style.DIM), end="", file=sys.stderr, flush=True)
 
     def _end_thought(self) -> None:
@@ -135,6 +150,8 @@ class AnswerPrinter:
             self._is_thinking = False
             self._gap = ""
             self._print_thought(self._thought.close())
+            if self._bold_thought is not None:
+                print(self._bold_thought.close(), end="", file=sys.stderr)
             self._thought = _wrap_for(sys.stderr)
             print("\n", file=sys.stderr, flush=True)
 
@@ -175,6 +192,13 @@ def closing_line(took: str, usage: Usage, columns: int) -> str:
 def _room(out: TextIO) -> int:
     """Return the usable width. A full line wraps in some terminals and not in others."""
     return max(terminal_columns(out) - 1, 1)
+
+
+def _emphasis_for(out: TextIO, color: str, end: str = NOT_BOLD) -> Emphasis | None:
+    """Return what shows bold text on a terminal; None for the next program in a pipe."""
+    if not is_terminal(out):
+        return None
+    return Emphasis(BOLD, end) if wants_color(color, out) else Emphasis("", "")
 
 
 def _wrap_for(out: TextIO) -> SoftWrap:

@@ -6,16 +6,26 @@ import hashlib
 import secrets
 import sqlite3
 from collections.abc import Collection
-from typing import Literal, TypeAlias, get_args
+from contextlib import suppress
+from typing import Final, Literal, TypeAlias, get_args
 
 import msgspec
 
 from headrace.errors import UsageError
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.sqlite.database import Database
 
 LOCAL = "local"
-"""The owner of everything if the server does not require access tokens."""
+"""The owner of everything if the server has no users."""
 _PREFIX = "hr_"
+USE_INTERVAL_MS: Final = 60_000
+"""How exactly the last use of an access token or a sign-in is stored: a write for every request
+would be too much."""
+Role: TypeAlias = Literal["user", "operator"]
+"""What a person may do: use the server, or also read its metrics."""
+Carrier: TypeAlias = Literal["none", "token", "cookie", "proxy"]
+"""How a request names its user: not at all, with an access token, with the cookie of a sign-in, or
+with the header of a trusted proxy."""
 Scope: TypeAlias = Literal["chat", "metrics"]
 """What an access token is for: the API and the web UI, or only `/metrics`."""
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -27,11 +37,16 @@ class User(msgspec.Struct, frozen=True):
     owner: str
     scope: Scope = "chat"
     token_hash: bytes | None = None
-    """Hash of the access token, or None if the server does not require one."""
+    """Hash of the access token, or None if the request has none."""
+    carrier: Carrier = "none"
+    role: Role = "user"
+    """What the user may do with this request. An access token never makes an operator."""
+    sign_in_hash: bytes | None = None
+    """Hash of the cookie, or None if the request has none."""
 
 
-LOCAL_USER = User(LOCAL)
-"""The user of every request if the server does not require access tokens."""
+LOCAL_USER = User(LOCAL, role="operator")
+"""The user of every request if the server has no users."""
 
 
 class AccessTokenInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,6 +58,18 @@ class AccessTokenInfo(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     created_ms: int
     scope: Scope = "chat"
+    expires_ms: int | None = None
+    """When it ends, or None if it does not."""
+    last_used_ms: int | None = None
+    """When it was used last, to the minute; None if it never was."""
+
+    def find_successor_end(self, now_ms: int) -> int | None:
+        """Return when a token that replaces this one ends: it lives as long, from now on."""
+        return None if self.expires_ms is None else now_ms + self.expires_ms - self.created_ms
+
+    def find_end(self, end_ms: int) -> int:
+        """Return when this token ends if it must end by a time."""
+        return end_ms if self.expires_ms is None else min(end_ms, self.expires_ms)
 
 
 class AccessTokens:
@@ -51,24 +78,52 @@ class AccessTokens:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def create(self, owner: str, name: str, now_ms: int, scope: Scope = "chat") -> str:
+    def create(
+        self,
+        owner: str,
+        name: str,
+        now_ms: int,
+        scope: Scope = "chat",
+        expires_ms: int | None = None,
+    ) -> str:
         """Create an access token and return it. It cannot be shown again later.
 
         Raises `UsageError` if the owner or the name is not a single line of printable characters.
         """
         access_token = create_access_token(owner, name)
-        row = (hash_access_token(access_token), owner, name, now_ms, scope)
-        query = "INSERT INTO tokens (hash, owner, name, created_ms, scope) VALUES (?, ?, ?, ?, ?)"
-        self._database.write_now(lambda c: c.execute(query, row))
+        row = (hash_access_token(access_token), owner, name, now_ms, scope, expires_ms)
+        self._database.write_now(lambda c: c.execute(_INSERT, row))
         return access_token
+
+    def rotate(self, token_id: str, now_ms: int, *, grace_ms: int) -> str | None:
+        """Replace an access token by a new one for the same user and purpose, and return that. The
+        old one ends after a grace time. Returns None if the id is unknown."""
+
+        def work(connection: sqlite3.Connection) -> str | None:
+            found = [
+                (row["hash"], info)
+                for row in connection.execute("SELECT * FROM tokens")
+                if (info := to_token_info(row)).id == token_id
+            ]
+            if not found:
+                return None
+            old_hash, old = found[0]
+            new = create_access_token(old.owner, old.name)
+            row = (hash_access_token(new), old.owner, old.name, now_ms, old.scope)
+            connection.execute(_INSERT, (*row, old.find_successor_end(now_ms)))
+            connection.execute(
+                "UPDATE tokens SET expires_ms = ? WHERE hash = ?",
+                (old.find_end(now_ms + grace_ms), old_hash),
+            )
+            return new
+
+        return self._database.write_now(work)
 
     def all(self) -> list[AccessTokenInfo]:
         """Return all access tokens, the oldest first."""
         query = "SELECT * FROM tokens ORDER BY created_ms, hash"
         rows = self._database.write_now(lambda c: c.execute(query).fetchall())
-        ids = [token_id_of(row["hash"]) for row in rows]
-        fields = [{**dict(row), "id": id_} for row, id_ in zip(rows, ids, strict=True)]
-        return msgspec.convert(fields, list[AccessTokenInfo])
+        return [to_token_info(row) for row in rows]
 
     def revoke(self, token_id: str) -> bool:
         """Revoke an access token. Return False if the id is unknown.
@@ -87,23 +142,50 @@ class AccessTokens:
 
         return self._database.write_now(work)
 
-    async def find_user(self, access_token: str) -> User | None:
-        """Return the user of an access token, or None if the token is unknown."""
-        query = "SELECT owner, scope FROM tokens WHERE hash = ?"
+    async def find_user(self, access_token: str, now_ms: int) -> User | None:
+        """Return the user of an access token, or None if the token is unknown or has expired, or
+        if the user's account is disabled. Notes when the token was used."""
         token_hash = hash_access_token(access_token)
-        rows = await self._database.fetch(query, (token_hash,))
-        return User(rows[0]["owner"], rows[0]["scope"], token_hash) if rows else None
+        query = f"SELECT owner, scope, last_used_ms FROM tokens WHERE hash = ? AND {_IS_VALID}"
+        rows = await self._database.fetch(query, (token_hash, now_ms))
+        if not rows:
+            return None
+        if now_ms - (rows[0]["last_used_ms"] or 0) >= USE_INTERVAL_MS:
+            update = "UPDATE tokens SET last_used_ms = ? WHERE hash = ?"
+            # A full disk must not keep anybody from reading.
+            with suppress(StorageFailed):
+                await self._database.write(lambda c: c.execute(update, (now_ms, token_hash)))
+        return User(rows[0]["owner"], rows[0]["scope"], token_hash, "token")
 
-    async def find_revoked(self, token_hashes: Collection[bytes]) -> set[bytes]:
-        """Return those of these hashes whose access tokens have been revoked."""
+    async def find_revoked(self, token_hashes: Collection[bytes], now_ms: int) -> set[bytes]:
+        """Return those of these hashes whose access tokens are not valid any more."""
 
         def work(connection: sqlite3.Connection) -> set[bytes]:
-            query = "SELECT 1 FROM tokens WHERE hash = ?"
+            query = f"SELECT 1 FROM tokens WHERE hash = ? AND {_IS_VALID}"
             return {
-                one for one in token_hashes if connection.execute(query, (one,)).fetchone() is None
+                one
+                for one in token_hashes
+                if connection.execute(query, (one, now_ms)).fetchone() is None
             }
 
         return await self._database.read(work)
+
+
+_IS_VALID: Final = (
+    "(expires_ms IS NULL OR expires_ms > ?) AND NOT EXISTS"
+    " (SELECT 1 FROM users WHERE users.name = tokens.owner AND is_disabled)"
+)
+
+
+_INSERT: Final = (
+    "INSERT INTO tokens (hash, owner, name, created_ms, scope, expires_ms)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+
+
+def to_token_info(row: sqlite3.Row) -> AccessTokenInfo:
+    """Return what a row of the table says."""
+    return msgspec.convert({**dict(row), "id": token_id_of(row["hash"])}, AccessTokenInfo)
 
 
 def token_id_of(token_hash: bytes) -> str:

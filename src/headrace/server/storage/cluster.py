@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from headrace.server.storage.store import RunRow
+
+WATCH_S: Final = 30.0
+"""Time for which a server that follows a run of another server is told about its records."""
 
 
 class Cluster(Protocol):
@@ -29,6 +32,11 @@ class Cluster(Protocol):
 
     async def close(self) -> None:
         """Leave: others can take what this server has not finished."""
+        ...
+
+    @property
+    def lease_age_s(self) -> float:
+        """Time since the last heartbeat that was accepted; infinite before the first."""
         ...
 
     @property

@@ -14,6 +14,8 @@ LOCK = "server.lock"
 DATABASE = "headrace.db"
 _PROC_LOCKS = Path("/proc/locks")
 _MAX_LOCK_BYTES = 4096
+_MIN_FREE_BYTES = 262_144
+"""Free space without which a question may not fit although a shorter write still does."""
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -69,11 +71,15 @@ class DataFolder:
         return self.path / DATABASE
 
     def find_problem(self) -> str:
-        """Return what has happened to the folder since it was locked, or an empty string."""
+        """Return what is wrong with the folder: it was removed or replaced since it was locked, or
+        its disk is full. Otherwise an empty string."""
         if not _is_same(self._folder, self.path):
             return "the data folder was removed or replaced"
         if not _is_same(self._file, self.path / LOCK):
             return "the lock file of the data folder was removed"
+        disk = os.fstatvfs(self._folder)
+        if disk.f_bavail * disk.f_frsize < _MIN_FREE_BYTES:
+            return "the disk of the data folder is full"
         return ""
 
     def close(self) -> None:

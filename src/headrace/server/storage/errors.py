@@ -12,6 +12,10 @@ class StorageFailed(HeadraceError):
     """What clients are told; the error itself is for the log of the server."""
 
 
+class TextRefused(StorageFailed):
+    """The database cannot store a text, such as one with a NUL, so nothing has it as its id."""
+
+
 class RunTaken(StorageFailed):
     """Another server has claimed the run: what this one still writes is refused."""
 

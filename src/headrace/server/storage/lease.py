@@ -32,9 +32,13 @@ class Lease:
             self._steady_since_s = sent_s
         self._renewed_s = sent_s
 
+    def age_s(self, now_s: float) -> float:
+        """Return the time since the last heartbeat that was accepted; infinite if there is none."""
+        return float("inf") if self._renewed_s is None else now_s - self._renewed_s
+
     def is_current(self, now_s: float) -> bool:
         """Return whether this server may begin turns and tools."""
-        return self._renewed_s is not None and now_s - self._renewed_s <= self.current_s
+        return self.age_s(now_s) <= self.current_s
 
     def can_take_over(self, now_s: float) -> bool:
         """Return whether this server may take the runs of servers that seem to be gone."""

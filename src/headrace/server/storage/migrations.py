@@ -10,7 +10,7 @@ from headrace.errors import UsageError
 from headrace.server.storage.sqlite.database_file import APPLICATION_ID
 from headrace.server.storage.sqlite.record_table import create_record_tables
 from headrace.server.storage.sqlite.search_index import create_index
-from headrace.server.storage.usage.stored_bytes import create_sums
+from headrace.server.storage.usage.stored_bytes import count_requests, create_sums
 from headrace.server.storage.usage.usage_table import create_usage_table
 
 Step: TypeAlias = str | Callable[[sqlite3.Connection], None]
@@ -133,6 +133,46 @@ MIGRATIONS: Final[tuple[Step, ...]] = (
     """,
     create_usage_table,
     "CREATE TABLE server_keys (name TEXT PRIMARY KEY, value BLOB NOT NULL)",
+    # People who sign in, and what they have set. Times of access tokens.
+    """
+    CREATE TABLE users (
+        name TEXT PRIMARY KEY,
+        role TEXT NOT NULL,
+        password_hash TEXT NOT NULL,
+        is_disabled INTEGER NOT NULL DEFAULT 0,
+        created_ms INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE sign_ins (
+        hash BLOB PRIMARY KEY,
+        owner TEXT NOT NULL REFERENCES users (name) ON DELETE CASCADE,
+        created_ms INTEGER NOT NULL,
+        last_used_ms INTEGER NOT NULL,
+        client TEXT NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX sign_ins_of ON sign_ins (owner);
+    CREATE TABLE user_settings (owner TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE user_deletions (
+        owner TEXT PRIMARY KEY,
+        requested_ms INTEGER NOT NULL,
+        is_emptied INTEGER NOT NULL DEFAULT 0
+    ) WITHOUT ROWID;
+    CREATE INDEX conversations_by_age ON conversations (updated_ms) WHERE deleted_ms IS NULL;
+    ALTER TABLE tokens ADD COLUMN expires_ms INTEGER;
+    ALTER TABLE tokens ADD COLUMN last_used_ms INTEGER
+    """,
+    # Pins, unread marks, instructions and usage of conversations; an index from a row of the word
+    # index to its message.
+    """
+    ALTER TABLE conversations ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE conversations ADD COLUMN is_unread INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE conversations ADD COLUMN instructions TEXT;
+    ALTER TABLE conversations ADD COLUMN context_tokens INTEGER;
+    ALTER TABLE conversations ADD COLUMN total_tokens INTEGER;
+    ALTER TABLE conversations ADD COLUMN cost REAL;
+    CREATE INDEX pinned_conversations ON conversations (owner, updated_ms DESC) WHERE is_pinned = 1;
+    CREATE INDEX messages_by_words ON messages (words_row)
+    """,
+    count_requests,
 )
 
 

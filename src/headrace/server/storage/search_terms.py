@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -48,7 +49,7 @@ class SearchTerm(NamedTuple):
 def list_terms(owner: str, text: str) -> list[str]:
     """Return the terms of a text, each once."""
     terms = {_owner_term(owner): None}
-    for match in _RUN.finditer(_fold(text[:MAX_INDEXED_CHARS])):
+    for match in _RUN.finditer(fold_text(text[:MAX_INDEXED_CHARS])):
         run = match[0]
         if match[1] is None:
             terms[run[:_MAX_WORD_CHARS]] = None
@@ -60,7 +61,7 @@ def list_terms(owner: str, text: str) -> list[str]:
 
 def read_search(owner: str, words: str) -> list[SearchTerm]:
     """Return the terms of a search; none if it has no words. Raises `TooManyWords`."""
-    runs = list(_RUN.finditer(_fold(words)))
+    runs = list(_RUN.finditer(fold_text(words)))
     if len(runs) > MAX_WORDS:
         raise TooManyWords(f"a search may have at most {MAX_WORDS} words")
     if not runs:
@@ -83,7 +84,15 @@ def _owner_term(owner: str) -> str:
     return _OWNER_MARK + hashlib.sha256(owner.encode()).hexdigest()[:16]
 
 
-def _fold(text: str) -> str:
+def find_runs(text: str) -> Iterator[tuple[int, str, bool]]:
+    """Return the words of a text, and its runs of Chinese and Japanese characters: where each
+    begins, the run as it is written, and whether it is of the second kind."""
+    for match in _RUN.finditer(text):
+        yield match.start(), match[0], match[1] is not None
+
+
+def fold_text(text: str) -> str:
+    """Return a text without case and accents, as terms are written."""
     text = text.casefold()
     if text.isascii():
         return text

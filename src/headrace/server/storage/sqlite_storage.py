@@ -9,11 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 
 from headrace.server.storage.access_tokens import AccessTokens
+from headrace.server.storage.accounts import Accounts, SQLiteAccounts
+from headrace.server.storage.accounts.sqlite_user_data import SQLiteUserData
+from headrace.server.storage.accounts.user_data import UserData
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.data_folder import DataFolder
 from headrace.server.storage.files import Files, FolderFiles
-from headrace.server.storage.health import Health, check_after_kill
-from headrace.server.storage.housekeeping import Housekeeping
 from headrace.server.storage.log import Log, SQLiteLog
 from headrace.server.storage.sqlite.clock_check import ClockCheck
 from headrace.server.storage.sqlite.database import Database
@@ -21,6 +22,8 @@ from headrace.server.storage.sqlite.database_file import enable_shrinking
 from headrace.server.storage.sqlite.server_key import read_server_key
 from headrace.server.storage.storage import Metric, TokenCheck, UsageCount
 from headrace.server.storage.store import SQLiteStore, Store
+from headrace.server.storage.upkeep.health import Health, check_after_kill
+from headrace.server.storage.upkeep.housekeeping import Housekeeping
 from headrace.server.storage.usage.stored_bytes import read_stored_bytes
 from headrace.server.storage.usage.usage_table import UsageTable
 
@@ -50,6 +53,8 @@ class SQLiteStorage:
         self.store: Store = store or sqlite_store
         self.log: Log = log or SQLiteLog(self.database)
         self.access_tokens: TokenCheck = AccessTokens(self.database)
+        self.accounts: Accounts = SQLiteAccounts(self.database)
+        self.user_data: UserData = SQLiteUserData(self.database)
         self.usage: UsageCount = UsageTable(self.database)
         self.files: Files = FolderFiles(self._folder.path / "files")
         self.cluster: Cluster | None = None

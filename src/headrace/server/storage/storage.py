@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple, Protocol
 
 from headrace.server.storage.access_tokens import User
+from headrace.server.storage.accounts import Accounts
+from headrace.server.storage.accounts.user_data import UserData
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.files import Files
 from headrace.server.storage.log import Log
@@ -21,18 +23,19 @@ class Metric(NamedTuple):
     kind: str
     """`counter` or `gauge`."""
     description: str
-    value: int
+    value: float
 
 
 class TokenCheck(Protocol):
     """Finds the users of access tokens."""
 
-    async def find_user(self, access_token: str) -> User | None:
-        """Return the user of an access token, or None if the token is unknown."""
+    async def find_user(self, access_token: str, now_ms: int) -> User | None:
+        """Return the user of an access token, or None if the token is unknown or has expired, or
+        if the user's account is disabled. Notes when the token was used."""
         ...
 
-    async def find_revoked(self, token_hashes: Collection[bytes]) -> set[bytes]:
-        """Return those of these hashes whose access tokens have been revoked."""
+    async def find_revoked(self, token_hashes: Collection[bytes], now_ms: int) -> set[bytes]:
+        """Return those of these hashes whose access tokens are not valid any more."""
         ...
 
 
@@ -56,6 +59,8 @@ class Storage(Protocol):
     log: Log
     """The records of runs."""
     access_tokens: TokenCheck
+    accounts: Accounts
+    user_data: UserData
     usage: UsageCount
     files: Files
     """Uploads that are not yet part of a message."""

@@ -46,6 +46,12 @@ def looks_like_run(name: str) -> bool:
     return name == NEWEST or name.startswith(_ID_PREFIXES)
 
 
+def check_id_length(name: str) -> None:
+    """Raise `InputError` if the beginning of an id is too short to name a run."""
+    if len(name) < _MIN_ID_CHARS:
+        raise InputError(f"the id is too short: give at least {_MIN_ID_CHARS} characters")
+
+
 def find_run(folder: Path, name: str) -> StoredRun:
     """Find a run by its id, its message's id, the beginning of either, or `last`.
 
@@ -90,9 +96,8 @@ def _find_row(connection: sqlite3.Connection, folder: Path, name: str) -> sqlite
         query = connection.execute(
             "SELECT * FROM runs ORDER BY created_ms DESC, rowid DESC LIMIT 1"
         )
-    elif len(name) < _MIN_ID_CHARS:
-        raise InputError(f"the id is too short: give at least {_MIN_ID_CHARS} characters")
     else:
+        check_id_length(name)
         query = connection.execute(
             "SELECT * FROM runs WHERE substr(id, 1, :length) = :name"
             " OR substr(message_id, 1, :length) = :name LIMIT 2",

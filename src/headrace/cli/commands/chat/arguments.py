@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, BooleanOptionalAction
 
-from headrace.cli.option import EFFORTS, add_data, add_token_file, add_verbose
+from headrace.cli.option import EFFORTS, add_data, add_mcp, add_token_file, add_verbose
 
 DESCRIPTION = """\
 Chat with a model in the terminal. Its reasoning shows in a small window while it thinks, and
@@ -18,6 +18,7 @@ examples:
   headrace chat
   headrace chat -m anthropic:claude-sonnet-4-5 --effort high
   headrace chat --agent my_module:agent --data ./data
+  headrace chat --mcp 'files=npx -y @modelcontextprotocol/server-filesystem .'
   headrace chat --continue
   printf 'What is 12 * 34?\\nAnd half of it?\\n' | headrace chat
   headrace chat --once < question.txt > answer.md
@@ -52,6 +53,7 @@ def add_arguments(command: ArgumentParser) -> None:
         metavar="AGENT",
         help="a TOML file that describes an agent, or module:name of your own Agent",
     )
+    add_mcp(command)
     add_data(command)
     command.add_argument(
         "--continue", dest="resume", action="store_true", help="continue the last conversation"

@@ -6,16 +6,24 @@ It does not depend on the terminal or on where answers come from.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from headrace.cli.commands.chat import offers
 from headrace.cli.commands.chat.advice import advice_of
 from headrace.cli.commands.chat.display.display import Display
 from headrace.cli.commands.chat.request_prompt import RequestPrompt
 from headrace.cli.commands.chat.slash_command import Order, help_rows, order_from
 from headrace.cli.commands.chat.step import Thought, Tool, stored_steps
-from headrace.cli.commands.chat.transcript import LISTED_AT_ONCE, format_list, markdown, sources
+from headrace.cli.commands.chat.transcript import (
+    LISTED_AT_ONCE,
+    answer_text,
+    format_list,
+    markdown,
+    sources,
+)
 from headrace.cli.commands.chat.watcher import LEFT, Interrupts, Leave, Watcher
 from headrace.cli.commands.chat.wording import count, duration
 from headrace.cli.option import EFFORTS
@@ -30,12 +38,23 @@ from headrace.projections.ux.frame import EndFrame, MessageError, MessageFinal
 from headrace.server.api import ModelInfo
 from headrace.server.storage.store import Conversation
 
+if TYPE_CHECKING:
+    from headrace.mcp import MCP
+
+
+MAX_COPIED_CHARS = 70_000
+"""Longest text that terminals take for the clipboard."""
+
 
 class Models(Protocol):
     """The model that answers if the chat is not connected to a server."""
 
     def choose(self, name: str) -> None:
         """Switch to another model. Raises `UsageError` if there is none of that name."""
+        ...
+
+    def sources(self) -> Sequence[MCP]:
+        """Return the MCP servers of the agent."""
         ...
 
 
@@ -62,6 +81,7 @@ class Chat:
         self._question_id: str | None = None
         self._event: MessageEvent | None = None
         self._attached: list[str] = []
+        self._quoted: list[str] = []
         self.has_failed = False
         """Whether something was not answered, or not done."""
 
@@ -107,6 +127,8 @@ class Chat:
     async def ask(self, text: str) -> None:
         """Ask, and show the answer."""
         attached, self._attached = tuple(self._attached), []
+        quoted, self._quoted = self._quoted, []
+        text = "\n\n".join([*quoted, text])
         await self._answer(
             self._client.ask(
                 text,
@@ -148,11 +170,20 @@ class Chat:
             self._display.note("Stopped before the question was sent.")
         else:
             self._tell_end(end)
+            await self._mark_read()
 
     def _begin(self, answer: AsyncAnswer) -> None:
         self._conversation_id = answer.conversation_id
         self._question_id = answer.question_id
         self._leaf_id = answer.event_id
+
+    async def _mark_read(self) -> None:
+        """Tell the page that the answer was shown here."""
+        if self._conversation_id is None:
+            return
+        # It is only a mark: an answer that was shown is not a failure for it.
+        with suppress(ClientError):
+            await self._client.mark_read(self._conversation_id)
 
     def _tell_end(self, end: EndFrame) -> None:
         event = self._event = end.event
@@ -181,9 +212,15 @@ class Chat:
             "tools": self._tools,
             "retry": self._retry,
             "attach": self.attach,
+            "prompts": self._list_prompts,
+            "prompt": self._ask_prompt,
+            "resources": self._list_resources,
+            "resource": self._add_resource,
+            "copy": self._copy,
             "new": self._new,
             "list": self._list,
             "open": self.open,
+            "delete": self._delete,
             "save": self._save,
             "quit": self._quit,
             "exit": self._quit,
@@ -213,8 +250,10 @@ class Chat:
         if self._client.address:
             found = [one for one in models if name in (one.name, one.model)]
             if not found:
-                known = ", ".join(one.name for one in models)
-                text = f"the server at {self._client.address} has no model {name!r}: {known}"
+                names = [one.name for one in models]
+                close = get_close_matches(name, names, 1)
+                hint = f"did you mean {close[0]}?" if close else ", ".join(names)
+                text = f"the server at {self._client.address} has no model {name!r}: {hint}"
                 raise ClientError(422, "unknown_model", text)
             self._model = found[0].name
         else:
@@ -255,6 +294,41 @@ class Chat:
         self._display.note(told)
         steps = [] if self._event is None else stored_steps(self._event.segments)
         self._display.steps([step for step in steps if isinstance(step, Tool)])
+
+    async def _copy(self, argument: str) -> None:
+        text = "" if self._event is None else answer_text(self._event)
+        if not text:
+            self._display.note("There is no answer to copy yet.")
+        elif len(text) > MAX_COPIED_CHARS:
+            self._display.complain("The answer is too long for the clipboard: /save FILE saves it.")
+        elif self._display.copy(text):
+            self._display.note(f"Copied {count(len(text), 'character')}.")
+        else:
+            self._display.complain("Copying needs a terminal: /save FILE saves the conversation.")
+
+    # -- MCP servers
+
+    def _servers(self) -> Sequence[MCP]:
+        return () if self._client.address else self._models.sources()
+
+    async def _list_prompts(self, argument: str) -> None:
+        self._show_offers(await offers.list_prompts(self._servers()))
+
+    async def _ask_prompt(self, argument: str) -> None:
+        await self.ask(await offers.fill_prompt(self._servers(), argument))
+
+    async def _list_resources(self, argument: str) -> None:
+        self._show_offers(await offers.list_resources(self._servers()))
+
+    def _show_offers(self, rows: list[tuple[str, str]]) -> None:
+        if rows:
+            self._display.table(rows)
+        else:
+            self._display.note("The MCP servers offer none.")
+
+    async def _add_resource(self, argument: str) -> None:
+        self._quoted.append(await offers.read_resource(self._servers(), argument))
+        self._display.note("The resource goes with the next message.")
 
     # -- conversations
 
@@ -305,6 +379,38 @@ class Chat:
         live = [one for one in whole.live if one.parent_id == self._leaf_id]
         if live:
             await self._answer(self._client.watch(live[-1].event_id))
+
+    async def _delete(self, argument: str) -> None:
+        conversation_id = await self._find_id(argument)
+        if conversation_id is None:
+            return
+        whole = await self._client.conversation(conversation_id)
+        title = one_line(whole.conversation.title) or "this conversation"
+        try:
+            reply = await self._display.ask(f"Delete “{title}”? [y/N] › ")
+        except (EOFError, KeyboardInterrupt):
+            reply = ""
+        if reply.strip().lower() not in ("y", "yes"):
+            self._display.note("Nothing was deleted.")
+            return
+        await self._client.delete(conversation_id)
+        self._display.forget([one.text for one in whole.messages if one.role == "user"])
+        if conversation_id == self._conversation_id:
+            self._conversation_id = self._leaf_id = self._question_id = self._event = None
+        self._display.note("Deleted.")
+
+    async def _find_id(self, argument: str) -> str | None:
+        """Return the id of a conversation by its number in the list or its id; by default of the
+        open one. None, with a remark, if there is none."""
+        if not argument:
+            if self._conversation_id is None:
+                self._display.note("There is nothing to delete yet.")
+            return self._conversation_id
+        number = _number(argument)
+        if number is None:
+            return argument
+        found = await self._client.conversations(max(number, 1))
+        return found[number - 1].id if self._has(found, number) else None
 
     async def _save(self, argument: str) -> None:
         if not argument:

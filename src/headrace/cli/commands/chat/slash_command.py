@@ -25,9 +25,15 @@ SLASHES: Final = (
     Slash("tools", "", "list the tools, and what the last answer used"),
     Slash("retry", "", "regenerate the last answer; both are kept"),
     Slash("attach", "[FILE]", "attach a file to the next message; without a name, remove all"),
+    Slash("prompts", "", "list the prompts of the MCP servers"),
+    Slash("prompt", "NAME [ARGUMENT=VALUE …]", "ask with a prompt of an MCP server"),
+    Slash("resources", "", "list the resources of the MCP servers"),
+    Slash("resource", "URI", "add a resource to the next message"),
+    Slash("copy", "", "copy the last answer to the clipboard"),
     Slash("new", "", "start a new conversation"),
     Slash("list", "[N]", "list the conversations; with a number, from there on"),
     Slash("open", "N", "continue a conversation: its number in the list, or its id"),
+    Slash("delete", "[N]", "delete this conversation, or one of the list"),
     Slash("save", "FILE", "save the conversation to a file, as Markdown"),
     Slash("quit", "", "quit; so does Ctrl-D"),
 )
@@ -35,7 +41,8 @@ _KEYS: Final = (
     ("Enter", "send"),
     ("Alt+Enter", "start a new line; so does \\ before Enter"),
     ("Ctrl-C", "stop the answer and keep it; twice: quit"),
-    ("Up, Down", "earlier messages"),
+    ("Up, Down", "earlier messages, also of earlier chats"),
+    ("Ctrl-X Ctrl-E", "write the message in $EDITOR"),
 )
 _SLASH = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
 _WORDS = {"effort": ("auto", *EFFORTS), "reasoning": ("on", "off")}

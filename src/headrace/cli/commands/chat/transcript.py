@@ -9,7 +9,7 @@ from headrace.cli.terminal.safe_text import one_line, safe
 from headrace.projections.ux import MessageEvent
 from headrace.projections.ux.segment import TextSegment
 from headrace.server.api import ConversationDetail, MessageView
-from headrace.server.http.markdown_escape import escape_headings
+from headrace.server.http.export.markdown_escape import escape_headings
 from headrace.server.storage.store import Conversation
 
 LISTED_AT_ONCE = 20
@@ -53,11 +53,14 @@ def sources(event: MessageEvent) -> list[str]:
     return ["Sources", *numbered] if numbered else []
 
 
-def _message_text(message: MessageView) -> str:
-    if message.event is None:
-        return safe(message.text)
-    texts = [one.text for one in message.event.segments if isinstance(one, TextSegment)]
+def answer_text(event: MessageEvent) -> str:
+    """Return the text of an answer, a paragraph for each piece."""
+    texts = [one.text for one in event.segments if isinstance(one, TextSegment)]
     return safe("\n\n".join(texts))
+
+
+def _message_text(message: MessageView) -> str:
+    return safe(message.text) if message.event is None else answer_text(message.event)
 
 
 def _when(at_ms: int) -> str:

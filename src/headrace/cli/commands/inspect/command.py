@@ -24,12 +24,15 @@ _QUESTION_LINES = 2
 def run(options: Namespace) -> int:
     """Draw the timeline; the exit code is 1 if there is nothing to draw."""
     wanted = Wanted(options.framing, options.dialect, options.rate)
-    with open_playback(options.what, options.data, wanted) as playback:
+    with open_playback(options.what, options, wanted) as playback:
         _show(playback, options)
     return 0
 
 
 def _show(playback: Playback, options: Namespace) -> None:
+    if options.otlp is not None:
+        _write_otlp(playback, options.otlp)
+        return
     told = _timeline(playback)
     if options.json:
         _print_json(playback, told)
@@ -43,6 +46,28 @@ def _show(playback: Playback, options: Namespace) -> None:
             about = _about_run(playback.run, columns, paint)
         print_lines(*about)
         print_timeline(told, sys.stdout, columns, paint)
+
+
+def _write_otlp(playback: Playback, file: str) -> None:
+    """Write the spans of the records. Raises `InputError` if there are none."""
+    import msgspec
+
+    from headrace import __version__
+    from headrace.telemetry.otlp import to_otlp
+    from headrace.telemetry.span_builder import SpanBuilder, build_spans
+
+    name = None if playback.run is None else playback.run.model
+    spans = build_spans(playback.records, SpanBuilder(agent_name=name))
+    if not spans:
+        raise InputError("it has no records of a run, and only those have spans")
+    data = msgspec.json.encode(to_otlp(spans, version=__version__)) + b"\n"
+    if file == STDIN:
+        sys.stdout.buffer.write(data)
+        return
+    try:
+        Path(file).write_bytes(data)
+    except OSError as error:
+        raise InputError(f"cannot write {file}: {error.strerror or error}") from None
 
 
 def _timeline(playback: Playback) -> Timeline:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, ArgumentTypeError
 
 from headrace.cli.option import add_color, add_data, add_wire_options
+from headrace.cli.store_option import add_log, add_store
 
 DESCRIPTION = """\
 Replay a recorded stream or a stored run, at its own pace or faster: in the terminal like
@@ -48,6 +49,8 @@ def add_arguments(command: ArgumentParser) -> None:
     )
     command.add_argument("--hide-reasoning", action="store_true", help="do not show reasoning")
     add_data(command)
+    add_store(command)
+    add_log(command)
     add_wire_options(command)
     add_color(command, "in reasoning and tools")
 

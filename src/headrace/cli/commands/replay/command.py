@@ -21,7 +21,7 @@ _TICK_S = 0.1
 def run(options: Namespace) -> int:
     """Play it; the exit code is 1 if there is nothing to play."""
     wanted = Wanted(options.framing, options.dialect, options.rate)
-    with open_playback(options.what, options.data, wanted) as playback:
+    with open_playback(options.what, options, wanted) as playback:
         return _show(playback, options)
 
 

@@ -7,8 +7,9 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from headrace.cli.option import add_data
-from headrace.cli.store_option import add_store
+from headrace.cli.configuration import CONFIG_VARIABLE, Configuration, leave_unset
+from headrace.cli.option import add_data, add_mcp
+from headrace.cli.store_option import LOG_VARIABLE, STORE_VARIABLE, add_log, add_store
 
 DESCRIPTION = """\
 Serve an agent: POST /api/chat streams its answers as server-sent events that can be resumed, and
@@ -19,9 +20,14 @@ EXAMPLES = """\
 examples:
   headrace serve
   headrace serve -m anthropic:claude-sonnet-4-5
+  headrace serve -m anthropic:claude-sonnet-4-5 -m openai:gpt-5 --title-model openai:gpt-5-nano
   headrace serve agent.toml --port 9000 --data ./data
   headrace serve my_module:agent
+  headrace serve --mcp 'npx -y @modelcontextprotocol/server-memory'
   headrace serve --gateway providers.toml --tokens
+  headrace serve --config serve.toml
+  headrace serve --users
+  OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 headrace serve --otel
   headrace serve --store postgresql://headrace@db.internal/headrace --on-interrupt continue
   curl -N http://127.0.0.1:8700/api/chat -H 'content-type: application/json' \\
        -d '{"message": "What is 12 * 34?"}'
@@ -31,6 +37,18 @@ agent.toml:
   instructions = "Answer in one sentence."
   tools = ["calculator", "clock", "notepad"]
   options = { effort = "high" }
+  [mcp.files]
+  command = "npx -y @modelcontextprotocol/server-filesystem /srv/files"
+  needs_approval = true
+  [mcp.search]
+  url = "https://search.example.org/mcp"
+  headers = { Authorization = "Bearer ${SEARCH_TOKEN}" }
+
+serve.toml, with the names of the options (see `headrace config`):
+  model = "openai:gpt-5"
+  port = 9000
+  tokens = true
+  allow-host = ["chat.example.org"]
 
 providers.toml:
   [models.fast]
@@ -45,41 +63,54 @@ providers.toml:
 
 
 def add_arguments(command: ArgumentParser) -> None:
-    """Declare the options."""
+    """Declare the options. Those that are not given are None; see `create_configuration()`."""
+    declare_settings(command)
+    leave_unset(command)
+    command.add_argument(
+        "--config",
+        metavar="FILE",
+        help="a TOML file with settings, by the names of these options (default: the variable"
+        f" {CONFIG_VARIABLE}). An option counts before its environment variable,"
+        " HEADRACE_SERVE_NAME with its name in capitals, and that before the file; `headrace"
+        " config` shows what counts",
+    )
+
+
+def create_configuration() -> Configuration:
+    """Return the settings of this command from all sources."""
+    # Other commands read these too, and they keep passwords out of the list of processes.
+    variables = {"store": STORE_VARIABLE, "log": LOG_VARIABLE}
+    return Configuration(
+        declare_settings, "HEADRACE_SERVE_NAME", positional="agents", variables=variables
+    )
+
+
+def declare_settings(command: ArgumentParser) -> None:
+    """Declare the options that may also be set by a file or the environment."""
     _add_models(command)
     command.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1)")
     command.add_argument("--port", type=int, default=8700, help="default: 8700; 0: any free port")
-    add_data(command)
-    add_store(command)
+    _add_storage(command)
     command.add_argument(
         "--durable",
         action="store_true",
         help="wait for the disk at every commit: survives a power cut, but is much slower",
     )
-    command.add_argument(
-        "--tokens",
-        action="store_true",
-        help="require access tokens; needed for several users, and for any host but 127.0.0.1",
-    )
+    _add_user_options(command)
     command.add_argument(
         "--on-interrupt",
         choices=("close", "continue"),
         default="close",
         help="what happens to answers that were being written when the server stopped or was"
-        " killed: they end as interrupted, or the next server continues them"
-        " (default: %(default)s)",
+        " killed: they end as interrupted, or the next server continues them (default: close)",
     )
     command.add_argument(
         "--final-text",
         action="store_true",
         help="repeat the whole text of each reasoning part at its end (ux protocol)",
     )
-    command.add_argument(
-        "--verbose",
-        action="store_true",
-        help="print a line when thinking, text and tools of an answer begin and end, with the id of"
-        " the request",
-    )
+    _add_log_options(command)
+    _add_telemetry_options(command)
     _add_proxy_options(command)
     for title, options in LIMITS.items():
         group = command.add_argument_group(title)
@@ -93,25 +124,103 @@ def add_arguments(command: ArgumentParser) -> None:
             )
 
 
+def _add_storage(command: ArgumentParser) -> None:
+    """Declare where everything is stored."""
+    add_data(command)
+    add_store(command)
+    add_log(command)
+
+
 def _add_models(command: ArgumentParser) -> None:
     """Declare what is served."""
     command.add_argument(
-        "agent",
-        nargs="?",
+        "agents",
+        nargs="*",
         metavar="AGENT",
-        help="a TOML file that describes an agent, or module:name of your own Agent",
+        help="a TOML file that describes an agent, or module:name of your own Agent; with several,"
+        " users choose",
     )
     command.add_argument(
         "-m",
         "--model",
+        action="append",
+        default=[],
         metavar="PROVIDER:MODEL",
-        help="the model to serve (default: rehearsal:demo; HEADRACE_MODEL is not used)",
+        help="the model to serve (default: rehearsal:demo; HEADRACE_MODEL is not used); can be"
+        " repeated, and users choose",
     )
+    command.add_argument(
+        "--title-model",
+        metavar="PROVIDER:MODEL",
+        help="a model, a cheap one is enough, that writes the titles of conversations (default: the"
+        " beginning of the first question)",
+    )
+    add_mcp(command)
     command.add_argument(
         "--gateway",
         metavar="FILE",
         help="a TOML file with models of providers, which clients of OpenAI's and Anthropic's APIs"
         " can ask for with the keys of this server",
+    )
+
+
+def _add_log_options(command: ArgumentParser) -> None:
+    group = command.add_argument_group("log, on standard error")
+    group.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="lines of text, or one JSON object a line with time, level, event, and the ids of"
+        " requests and runs; never prompts, answers or keys (default: text)",
+    )
+    group.add_argument(
+        "--access-log",
+        action="store_true",
+        help="log each request: method, path, status, duration, size, user and request id",
+    )
+    group.add_argument(
+        "--verbose",
+        action="store_true",
+        help="print a line when thinking, text and tools of an answer begin and end, with the id of"
+        " the request",
+    )
+
+
+def _add_user_options(command: ArgumentParser) -> None:
+    """Declare who may use the server, and how long what they write is kept."""
+    command.add_argument(
+        "--tokens",
+        action="store_true",
+        help="require access tokens; this or --users is needed for several users, and for any host"
+        " but 127.0.0.1",
+    )
+    command.add_argument(
+        "--users",
+        action="store_true",
+        help="people sign in with the names and passwords of `headrace user`, and programs use"
+        " access tokens; needs the extra users",
+    )
+    command.add_argument(
+        "--keep-conversations",
+        type=_parse_number,
+        metavar="DAYS",
+        help="delete conversations in which nothing has happened for so long (default: never)",
+    )
+
+
+def _add_telemetry_options(command: ArgumentParser) -> None:
+    group = command.add_argument_group("OpenTelemetry")
+    group.add_argument(
+        "--otel",
+        action="store_true",
+        help="export traces and metrics with OTLP to OTEL_EXPORTER_OTLP_ENDPOINT (default:"
+        " http://localhost:4318); needs the extra otel",
+    )
+    group.add_argument(
+        "--otel-content",
+        action="store_true",
+        help="with --otel: also export prompts, answers, and arguments and results of tools,"
+        " without what looks like an API key",
     )
 
 
@@ -138,6 +247,21 @@ def _add_proxy_options(command: ArgumentParser) -> None:
         default="",
         metavar="PATH",
         help="path prefix that a proxy removes, such as /chat",
+    )
+
+    group.add_argument(
+        "--trusted-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="address or network of a proxy whose headers count: X-Forwarded-For, and that of"
+        " --trusted-user-header; can be repeated",
+    )
+    group.add_argument(
+        "--trusted-user-header",
+        default="",
+        metavar="NAME",
+        help="the header in which a --trusted-proxy names the user, such as X-Remote-User",
     )
 
 
@@ -205,9 +329,9 @@ LIMITS: Final[Mapping[str, tuple[Limit, ...]]] = {
         ),
     ),
     "limits for each user": (
-        Limit("--asks-per-minute", 60, "questions per minute, with --tokens"),
-        Limit("--runs-per-user", 20, "answers written at once, with --tokens"),
-        Limit("--watchers-per-user", 100, "open streams, with --tokens"),
+        Limit("--asks-per-minute", 60, "questions per minute, with users"),
+        Limit("--runs-per-user", 20, "answers written at once, with users"),
+        Limit("--watchers-per-user", 100, "open streams, with users"),
         Limit("--searches-per-minute", 120, "searches per minute"),
         Limit("--megabytes-per-user", 1000, "stored messages and records"),
     ),
@@ -238,6 +362,8 @@ LIMITS: Final[Mapping[str, tuple[Limit, ...]]] = {
             "time that a stream stays open while its run waits for input",
             "SECONDS",
         ),
+        Limit("--sign-in-idle", 336.0, "time after which an unused sign-in ends", "HOURS"),
+        Limit("--sign-in-max", 2160.0, "time after which every sign-in ends", "HOURS"),
         Limit("--keep-logs", 168.0, "time that the records of a run are kept", "HOURS"),
     ),
 }

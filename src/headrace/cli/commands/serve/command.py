@@ -6,10 +6,13 @@ import logging
 import os
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from headrace.cli.commands.serve.arguments import create_configuration
+from headrace.cli.configuration import find_config_file
 from headrace.cli.option import data_folder
 from headrace.cli.terminal.log_output import print_log
 from headrace.cli.terminal.output import silence_stdout
@@ -17,45 +20,83 @@ from headrace.errors import UsageError
 
 if TYPE_CHECKING:
     from headrace.engine import Agent
+    from headrace.otel import Telemetry
 
 
-def run(options: Namespace) -> int:
+def run(given: Namespace) -> int:
     """Serve until stopped."""
+    configuration = create_configuration()
+    options = Namespace(
+        **{
+            setting.name.replace("-", "_"): setting.value
+            for setting in configuration.resolve(given, find_config_file(given.config))
+        }
+    )
+    return _serve(options)
+
+
+def _serve(options: Namespace) -> int:
     from headrace.address import is_loopback
-    from headrace.cli.store_option import find_store, show_store
+    from headrace.cli.store_option import show_store
     from headrace.server import create_app
-    from headrace.server.agent_config import load_agent
+    from headrace.server.agent_config import load_agents
     from headrace.server.gateway import read_gateway_config
+    from headrace.server.mcp_config import read_option, remember_tools
     from headrace.server.process import open_listener, serve_process
 
-    if not is_loopback(options.host) and not options.tokens:
+    has_users = options.tokens or options.users or options.trusted_user_header
+    if not is_loopback(options.host) and not has_users:
         raise UsageError(
-            f"{options.host} is reachable by others: use --tokens, or serve on 127.0.0.1"
+            f"{options.host} is reachable by others: use --tokens or --users, or serve on 127.0.0.1"
         )
     # The agent may be in a module of the current folder.
     sys.path.insert(0, os.getcwd())
-    agent = load_agent(options.agent, options.model)
+    mcp_options = remember_tools(data_folder(options.data))
+    sources = [read_option(text, mcp_options) for text in options.mcp]
+    agents = load_agents(options.agents, options.model, sources=sources, mcp_options=mcp_options)
     gateway = None if options.gateway is None else read_gateway_config(Path(options.gateway))
-    store = find_store(options.store)
-    print_log(logging.WARNING)
+    store, log = options.store or None, options.log or None
+    is_json = options.log_format == "json"
+    print_log(logging.WARNING, is_json=is_json, others=("uvicorn", "asyncio"))
+    if options.access_log:
+        logging.getLogger("headrace.access").setLevel(logging.INFO)
     if options.verbose:
         logging.getLogger("headrace.server").setLevel(logging.INFO)
     listener = open_listener(options.host, options.port)
     address = _format_address(*listener.getsockname()[:2])
     app = create_app(
-        agent,
+        agents,
         data=data_folder(options.data),
         address=address,
         store=store,
+        log=log,
         gateway=gateway,
+        telemetry=_create_telemetry(has_content=options.otel_content) if options.otel else None,
+        title_agent=_create_title_agent(options.title_model),
         **_read_settings(options),
     )
 
     names = None if gateway is None else tuple(gateway.models)
     place = str(data_folder(options.data)) if store is None else show_store(store)
-    ready = partial(_announce, agent, address, place, names)
+    ready = partial(_announce, agents, address, place, names)
     serve_process(app, listener, ready=ready, on_drain=_print_drain)
     return 0
+
+
+def _create_title_agent(model: str | None) -> Agent | None:
+    from headrace.engine import Agent
+
+    return None if model is None else Agent(model)
+
+
+def _create_telemetry(*, has_content: bool) -> Telemetry:
+    try:
+        from headrace.otel.setup import create_telemetry
+    except ImportError:
+        raise UsageError("--otel needs more packages: pip install 'headrace[otel]'") from None
+    from headrace import __version__
+
+    return create_telemetry(version=__version__, has_content=has_content)
 
 
 def _read_settings(options: Namespace) -> dict[str, Any]:
@@ -63,6 +104,11 @@ def _read_settings(options: Namespace) -> dict[str, Any]:
     return {
         "is_durable": options.durable,
         "needs_token": options.tokens,
+        "needs_sign_in": options.users,
+        "sign_in_idle_s": options.sign_in_idle * 3600.0,
+        "sign_in_max_s": options.sign_in_max * 3600.0,
+        "trusted_user_header": options.trusted_user_header,
+        "trusted_proxies": tuple(options.trusted_proxy),
         "hosts": tuple({"127.0.0.1", "localhost", "[::1]", options.host, *options.allow_host}),
         "origins": tuple(options.allow_origin),
         "prefix": _prefix(options.prefix),
@@ -85,6 +131,9 @@ def _read_settings(options: Namespace) -> dict[str, Any]:
         "waiting_stream_s": options.waiting_stream,
         "lease_s": options.lease,
         "keep_logs_s": options.keep_logs * 3600.0,
+        "keep_conversations_s": None
+        if options.keep_conversations is None
+        else options.keep_conversations * 86_400.0,
         "has_final_text": options.final_text,
     }
 
@@ -105,17 +154,23 @@ def _print_drain(runs: int, seconds: float) -> None:
 
 
 def _announce(
-    agent: Agent, address: str, place: str, gateway_models: tuple[str, ...] | None
+    agents: Mapping[str, Agent],
+    address: str,
+    place: str,
+    gateway_models: tuple[str, ...] | None,
 ) -> None:
     """Print what is served, and what keeps it from answering."""
-    print(f"Headrace serves {agent.model} at {address}", flush=True)
+    served = ", ".join(dict.fromkeys(str(agent.model) for agent in agents.values()))
+    print(f"Headrace serves {served} at {address}", flush=True)
     if gateway_models is not None:
         names = ", ".join(gateway_models) or "models of its open providers"
         print(f"gateway: {names} at {address}/v1", flush=True)
     print(f"data: {place} · stop with Ctrl-C", flush=True)
-    fault = _find_fault(agent)
-    if fault is not None:
-        print(f"warning: {fault}. Until then every answer fails.", file=sys.stderr, flush=True)
+    for agent in agents.values():
+        fault = _find_fault(agent)
+        if fault is not None:
+            whose = "every answer" if len(agents) == 1 else f"every answer of {agent.model}"
+            print(f"warning: {fault}. Until then {whose} fails.", file=sys.stderr, flush=True)
 
 
 def _find_fault(agent: Agent) -> str | None:

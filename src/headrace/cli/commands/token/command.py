@@ -21,8 +21,8 @@ T = TypeVar("T")
 
 
 def run(options: Namespace) -> int:
-    """Create, list or revoke access tokens. A running server notices at once."""
-    commands = {"create": _create, "list": _list, "revoke": _revoke}
+    """Create, list, rotate or revoke access tokens. A running server notices at once."""
+    commands = {"create": _create, "list": _list, "rotate": _rotate, "revoke": _revoke}
     store = find_store(options.store)
     with _open_tokens(options) if store is None else nullcontext(_StoreTokens(store)) as tokens:
         commands[options.action](tokens, options)
@@ -31,22 +31,52 @@ def run(options: Namespace) -> int:
 
 def _create(tokens: AccessTokens | _StoreTokens, options: Namespace) -> None:
     from headrace.server.service import now_ms
+    from headrace.server.storage.accounts import check_user_name
 
-    if not options.user.strip():
-        raise UsageError("the user name is empty")
-    print(tokens.create(options.user, options.name, now_ms(), options.scope))
+    # Written as accounts are: the token of a disabled account is refused.
+    user, now = check_user_name(options.user), now_ms()
+    expires_ms = None if options.expires is None else now + options.expires * 1000
+    print(tokens.create(user, options.name, now, options.scope, expires_ms))
 
 
 def _list(tokens: AccessTokens | _StoreTokens, options: Namespace) -> None:
+    from headrace.server.service import now_ms
+
     for token in tokens.all():
-        made = datetime.fromtimestamp(token.created_ms / 1000, UTC)
-        note = token.name if token.scope == "chat" else f"({token.scope}) {token.name}"
-        print(f"{token.id}  {made:%Y-%m-%d}  {token.owner}  {note}".rstrip())
+        print(_describe(token, now_ms()))
+
+
+def _describe(token: AccessTokenInfo, now_ms: int) -> str:
+    notes: list[str] = [] if token.scope == "chat" else [token.scope]
+    if token.expires_ms is not None:
+        is_over = token.expires_ms <= now_ms
+        notes.append(f"{'expired' if is_over else 'expires'} {_format_day(token.expires_ms)}")
+    used = "never used" if token.last_used_ms is None else f"used {_format_day(token.last_used_ms)}"
+    notes.append(used)
+    made = _format_day(token.created_ms)
+    return f"{token.id}  {made}  {token.owner}  ({', '.join(notes)})  {token.name}".rstrip()
+
+
+def _format_day(time_ms: int) -> str:
+    return f"{datetime.fromtimestamp(time_ms / 1000, UTC):%Y-%m-%d}"
+
+
+def _rotate(tokens: AccessTokens | _StoreTokens, options: Namespace) -> None:
+    from headrace.server.service import now_ms
+
+    new = tokens.rotate(options.id, now_ms(), grace_ms=options.grace * 1000)
+    if new is None:
+        raise _unknown(options.id)
+    print(new)
 
 
 def _revoke(tokens: AccessTokens | _StoreTokens, options: Namespace) -> None:
     if not tokens.revoke(options.id):
-        raise UsageError(f"no token {options.id}: `headrace token list` shows all tokens")
+        raise _unknown(options.id)
+
+
+def _unknown(token_id: str) -> UsageError:
+    return UsageError(f"no token {token_id}: `headrace token list` shows all tokens")
 
 
 @contextmanager
@@ -71,8 +101,18 @@ class _StoreTokens:
     def __init__(self, url: str) -> None:
         self._url = url
 
-    def create(self, owner: str, name: str, now_ms: int, scope: Scope = "chat") -> str:
-        return self._call(lambda tokens: tokens.create(owner, name, now_ms, scope))
+    def create(
+        self,
+        owner: str,
+        name: str,
+        now_ms: int,
+        scope: Scope = "chat",
+        expires_ms: int | None = None,
+    ) -> str:
+        return self._call(lambda tokens: tokens.create(owner, name, now_ms, scope, expires_ms))
+
+    def rotate(self, token_id: str, now_ms: int, *, grace_ms: int) -> str | None:
+        return self._call(lambda tokens: tokens.rotate(token_id, now_ms, grace_ms=grace_ms))
 
     def all(self) -> list[AccessTokenInfo]:
         return self._call(lambda tokens: tokens.all())

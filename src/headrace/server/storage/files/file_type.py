@@ -50,7 +50,8 @@ def check_file(data: bytes, name: str) -> str:
     if kind.startswith(_TEXTS) or kind == "image/svg+xml":
         return _text_type(data, kind)
     raise FileRefused(
-        "unknown_type", "send an image (PNG, JPEG, GIF, WebP), a PDF, a text or an audio file"
+        "unknown_type",
+        "this type cannot be sent: send an image (PNG, JPEG, GIF, WebP), a PDF, a text or audio",
     )
 
 

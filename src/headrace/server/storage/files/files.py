@@ -6,8 +6,10 @@ import asyncio
 import hashlib
 import os
 import re
+import shutil
 import uuid
-from collections.abc import AsyncIterable, Iterator
+from collections.abc import AsyncIterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
@@ -53,6 +55,14 @@ class Files(Protocol):
 
     async def delete(self, owner: str, file_id: str) -> bool:
         """Delete a file. Return False if the owner has none with this id."""
+        ...
+
+    async def list(self, owner: str) -> Sequence[FileInfo]:
+        """Return the files of an owner."""
+        ...
+
+    async def delete_all(self, owner: str) -> None:
+        """Delete the files of an owner, also those that are still arriving."""
         ...
 
     async def expire(self, before_ms: int) -> int:
@@ -134,6 +144,12 @@ class FolderFiles:
             return False
         return await asyncio.to_thread(_remove, self._place(owner) / file_id)
 
+    async def list(self, owner: str) -> Sequence[FileInfo]:
+        return await asyncio.to_thread(_list, self._place(owner))
+
+    async def delete_all(self, owner: str) -> None:
+        await asyncio.to_thread(shutil.rmtree, self._place(owner), ignore_errors=True)
+
     async def expire(self, before_ms: int) -> int:
         return await asyncio.to_thread(self._expire, before_ms)
 
@@ -179,6 +195,14 @@ def _keep(part: Path, name: str, now_ms: int) -> FileInfo:
 def _load(path: Path) -> tuple[FileInfo, bytes]:
     info = msgspec.json.decode(path.with_name(f"{path.name}.json").read_bytes(), type=FileInfo)
     return info, path.read_bytes()
+
+
+def _list(place: Path) -> Sequence[FileInfo]:
+    found: list[FileInfo] = []
+    for path in sorted(place.glob("file_*.json")):
+        with suppress(OSError, msgspec.DecodeError):
+            found.append(msgspec.json.decode(path.read_bytes(), type=FileInfo))
+    return found
 
 
 def _remove(path: Path) -> bool:

@@ -1,7 +1,8 @@
 """Appends records to the logs of runs: encodes rows, checks their order, and gathers batches.
 
 Records that many runs log at about the same time become one write of the database. The first
-waiting record waits up to 3 ms for others; records that arrive during a write are in the next one.
+waiting record waits for others, 4 ms on a busy server and 1 ms on a quiet one; records that arrive
+during a write are in the next one.
 The store uses the same writer to close a run in the transaction that commits its message.
 """
 
@@ -10,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
-from headrace.events import Record, RunClosed, RunSuspended, encode_record
+import msgspec
+
+from headrace.events import DELTA_TYPES, Record, RunClosed, RunSuspended, encode_record
 from headrace.log import get_logger
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.sqlite.database import Database
@@ -38,15 +41,15 @@ _TRIM_EVERY: Final = 256
 _logger = get_logger("server")
 
 
-class Rows(NamedTuple):
+class Rows(msgspec.Struct, frozen=True, gc=False):
     """Encoded records of one run, in order."""
 
     rows: list[Row]
     size: int
     """Bytes of the encoded records."""
-    is_closing: bool
+    is_closing: bool = False
     """Whether one of them closes the run."""
-    is_late: bool
+    is_late: bool = False
     """Whether some follow the one that closes the run."""
     is_resting: bool = False
     """Whether nothing follows for a while: the last one suspends the run."""
@@ -54,6 +57,10 @@ class Rows(NamedTuple):
 
 def encode_rows(run_id: str, records: Sequence[Record]) -> Rows:
     """Encode records as rows, in the caller's thread instead of the writer's."""
+    if len(records) == 1 and type(records[0].event) in DELTA_TYPES:
+        # Nearly all calls are these.
+        body = encode_record(records[0])
+        return Rows([(run_id, records[0].seq, body)], len(body))
     rows = [(run_id, record.seq, encode_record(record)) for record in records]
     ends = [isinstance(record.event, RunClosed) for record in records]
     size = sum(len(row[2]) for row in rows)
@@ -61,11 +68,11 @@ def encode_rows(run_id: str, records: Sequence[Record]) -> Rows:
     return Rows(rows, size, any(ends), any(ends[:-1]), is_resting)
 
 
-class RunEnd(NamedTuple):
+class RunEnd(msgspec.Struct, frozen=True, gc=False):
     """The end of one run's log. Never changed, so that other threads can read it."""
 
     last_seq: int
-    pending: list[bytes] = []
+    pending: tuple[bytes, ...] = ()
     """The newest records, which are in batches and not yet in a chunk."""
     size: int = 0
     """Bytes of the pending records."""
@@ -150,7 +157,7 @@ class RecordWriter:
         error = _check_order(added, end.last_seq)
         if error is not None:
             return error
-        pending = [*end.pending, *(row[2] for row in added.rows)]
+        pending = end.pending + tuple([row[2] for row in added.rows])
         size = end.size + added.size
         last_seq = first_seq + len(added.rows) - 1
         is_last = added.is_closing or added.is_resting
@@ -235,74 +242,84 @@ def _check_order(added: Rows, last_seq: int) -> StorageFailed | None:
 
 # -- batches
 
-# One write per event would cost much more CPU; the design allows 5 ms until the commit.
-_GATHER_S = 0.003
+# A write costs as much as twenty events, so a busy server gathers as long as the design allows: a
+# record is committed at latest 5 ms after it came. On a quiet one there is nothing to wait for.
+_BUSY_GATHER_S = 0.004
+_QUIET_GATHER_S = 0.001
+_BUSY_RECORDS = 2
+"""So many entries in the batch before make a server busy."""
 
 
 class BatchTail:
     """The end of one run's log; see `Tail`."""
 
-    __slots__ = ("_batcher", "_run_id")
+    __slots__ = ("_put", "_run_id")
 
     def __init__(self, batcher: Batcher, run_id: str) -> None:
-        self._batcher = batcher
+        self._put = batcher.put
         self._run_id = run_id
 
     def put(self, records: Sequence[Record], done: Done) -> None:
-        self._batcher.put(_Entry(encode_rows(self._run_id, records), done))
-
-
-class _Entry(NamedTuple):
-    added: Rows
-    done: Done
+        self._put(encode_rows(self._run_id, records), done)
 
 
 class Batcher:
-    """Collects entries in one event loop and writes them batch by batch."""
+    """Collects rows in one event loop and writes them batch by batch."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._writer = RecordWriter.of(database)
-        self._pending: list[_Entry] = []
+        self._rows: list[Rows] = []
+        self._done: list[Done] = []
         self._is_writing = False
+        self._gather_s = _QUIET_GATHER_S
 
-    def put(self, entry: _Entry) -> None:
-        """Write the entry with the next batch."""
-        self._pending.append(entry)
+    def put(self, rows: Rows, done: Done) -> None:
+        """Write the rows with the next batch, and call `done` then."""
+        self._rows.append(rows)
+        self._done.append(done)
         if not self._is_writing:
             self._is_writing = True
-            asyncio.get_running_loop().call_later(_GATHER_S, self._write_batch)
+            asyncio.get_running_loop().call_later(self._gather_s, self._write_batch)
 
     def _write_batch(self) -> None:
-        batch, self._pending = self._pending, []
-        group = [entry.added for entry in batch]
-        work = partial(_append_group, self._writer, group)
-        future = self._database.submit(work, is_atomic=True)
-        future.add_done_callback(partial(self._hand_over, asyncio.get_running_loop(), batch))
+        rows, self._rows = self._rows, []
+        done, self._done = self._done, []
+        is_busy = len(rows) >= _BUSY_RECORDS
+        self._gather_s = _BUSY_GATHER_S if is_busy else _QUIET_GATHER_S
+        report = partial(self._hand_over, asyncio.get_running_loop(), done)
+        self._database.submit_atomic(partial(_append_group, self._writer, rows), report)
 
     def _hand_over(
         self,
         loop: asyncio.AbstractEventLoop,
-        batch: list[_Entry],
-        future: Future[list[StorageFailed | None]],
+        done: list[Done],
+        errors: list[StorageFailed | None] | None,
+        failure: Exception | None,
     ) -> None:
         """Runs in the writer thread: report to the event loop."""
-        failure = cast("Exception | None", future.exception())
-        errors: Sequence[Exception | None] = [failure] * len(batch)
-        if failure is None:
-            errors = future.result()
-        else:
-            _logger.error("records of %d runs cannot be written: %s", len(batch), failure)
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(self._finish_batch, batch, errors)
+        if failure is not None:
+            _logger.error("records of %d runs cannot be written: %s", len(done), failure)
+        # The loop may have been closed meanwhile.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(self._finish_batch, done, errors, failure)
 
-    def _finish_batch(self, batch: list[_Entry], errors: Sequence[Exception | None]) -> None:
-        if self._pending:
+    def _finish_batch(
+        self,
+        done: list[Done],
+        errors: list[StorageFailed | None] | None,
+        failure: Exception | None,
+    ) -> None:
+        if self._rows:
             self._write_batch()
         else:
             self._is_writing = False
-        for entry, error in zip(batch, errors, strict=True):
-            entry.done(error)
+        if errors is None:
+            for call in done:
+                call(failure)
+            return
+        for call, error in zip(done, errors, strict=True):
+            call(error)
 
 
 def _append_group(

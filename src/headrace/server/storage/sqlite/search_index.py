@@ -40,19 +40,25 @@ def to_query(owner: str, words: str) -> str | None:
 
 def find_conversations(
     connection: sqlite3.Connection, owner: str, query: str, limit: int
-) -> list[sqlite3.Row]:
-    """Return the conversations that match: by their title first, then by a message.
+) -> list[tuple[sqlite3.Row, int | None]]:
+    """Return the conversations that match: by their title first, then by a message. Each with the
+    row of its newest matching message in the index of words, or None if only the title matches.
 
     Both parts have the newest first.
     """
     found: dict[str, sqlite3.Row] = {}
-    for name in ("title_index", "word_index"):
-        candidates = connection.execute(
-            f"SELECT conversation_id FROM {name}(?) ORDER BY rowid DESC LIMIT ?",
+    titles, words = (
+        connection.execute(
+            f"SELECT conversation_id, rowid FROM {name}(?) ORDER BY rowid DESC LIMIT ?",
             (query, MAX_CANDIDATES),
-        )
-        _add_rows(connection, owner, (row[0] for row in candidates), limit, found)
-    return list(found.values())
+        ).fetchall()
+        for name in ("title_index", "word_index")
+    )
+    for rows in (titles, words):
+        _add_rows(connection, owner, (row[0] for row in rows), limit, found)
+    # The newest is the first: it must not be replaced.
+    places = {row[0]: row[1] for row in reversed(words)}
+    return [(row, places.get(row["id"])) for row in found.values()]
 
 
 def _add_rows(

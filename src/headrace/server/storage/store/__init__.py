@@ -1,9 +1,11 @@
 """The store: conversations, their messages as a tree, and runs, each with an owner."""
 
+from headrace.server.storage.snippet import SnippetPart
 from headrace.server.storage.store.inbox import EntryKind, InboxEntry
 from headrace.server.storage.store.sqlite import SQLiteStore
 from headrace.server.storage.store.store import (
     Conversation,
+    ConversationNote,
     KeyTaken,
     MessagePage,
     MessageQuery,
@@ -12,6 +14,7 @@ from headrace.server.storage.store.store import (
     RunLive,
     RunRow,
     RunStart,
+    SearchHit,
     StartedRun,
     Store,
     StoredMessage,
@@ -19,6 +22,7 @@ from headrace.server.storage.store.store import (
 
 __all__ = [
     "Conversation",
+    "ConversationNote",
     "EntryKind",
     "InboxEntry",
     "KeyTaken",
@@ -30,6 +34,8 @@ __all__ = [
     "RunRow",
     "RunStart",
     "SQLiteStore",
+    "SearchHit",
+    "SnippetPart",
     "StartedRun",
     "Store",
     "StoredMessage",

@@ -39,7 +39,7 @@ def hide(
             raise RunLive(run["message_id"])
     records.empty_batches(connection)
     connection.execute(
-        "UPDATE conversations SET deleted_ms = ?, title = '' WHERE id = ?",
+        "UPDATE conversations SET deleted_ms = ?, title = '', instructions = NULL WHERE id = ?",
         (now_ms, conversation_id),
     )
     connection.execute(

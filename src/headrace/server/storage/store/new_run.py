@@ -69,9 +69,9 @@ def _find_place(connection: sqlite3.Connection, start: RunStart) -> tuple[str, s
         title = make_title(start, start.prompt)
         row = tables.index_title(connection, start.conversation_id, start.owner, title)
         connection.execute(
-            "INSERT INTO conversations (id, owner, title, created_ms, updated_ms, title_row)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (start.conversation_id, start.owner, title, start.now_ms, start.now_ms, row),
+            "INSERT INTO conversations (id, owner, title, created_ms, updated_ms, title_row,"
+            " instructions) VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
+            (start.conversation_id, start.owner, title, start.now_ms, row, start.instructions),
         )
         return start.conversation_id, None
     found = tables.find_conversation(connection, start.owner, start.conversation_id)

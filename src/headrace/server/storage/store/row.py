@@ -7,8 +7,15 @@ import sqlite3
 import msgspec
 
 from headrace.messages import Message
+from headrace.server.storage.snippet import SnippetPart, cut_snippet
 from headrace.server.storage.sqlite.search_index import to_terms
-from headrace.server.storage.store.store import Conversation, NotFound, RunRow, StoredMessage
+from headrace.server.storage.store.store import (
+    AnswerUse,
+    Conversation,
+    NotFound,
+    RunRow,
+    StoredMessage,
+)
 
 decode_message = msgspec.json.Decoder(Message).decode
 # More than any real conversation has; a damaged tree must not make the query endless.
@@ -50,7 +57,7 @@ def find_message(
 def read_branch(connection: sqlite3.Connection, message_id: str) -> list[sqlite3.Row]:
     """Return the messages from the root of the tree down to this one."""
     return connection.execute(
-        f"{_BRANCH} SELECT messages.* FROM messages JOIN up ON messages.id = up.id"
+        f"{_BRANCH} SELECT messages.* FROM up CROSS JOIN messages ON messages.id = up.id"
         " ORDER BY up.depth DESC",
         (message_id, _MAX_BRANCH),
     ).fetchall()
@@ -58,19 +65,24 @@ def read_branch(connection: sqlite3.Connection, message_id: str) -> list[sqlite3
 
 def read_branch_ids(connection: sqlite3.Connection, message_id: str) -> list[str]:
     """Return the ids of the messages from the root of the tree down to this one."""
-    query = f"{_BRANCH} SELECT id FROM up ORDER BY depth DESC"
+    query = f"{_BRANCH} SELECT id FROM up WHERE id IS NOT NULL ORDER BY depth DESC"
     return [row[0] for row in connection.execute(query, (message_id, _MAX_BRANCH))]
 
 
 _BRANCH = (
     "WITH RECURSIVE up (id, depth) AS ("
-    " SELECT ?, 0 UNION ALL SELECT messages.parent_id, up.depth + 1 FROM messages"
-    " JOIN up ON messages.id = up.id WHERE messages.parent_id IS NOT NULL AND up.depth < ?)"
+    # Not a join: with statistics, SQLite would read every message for a filter. The last id is
+    # NULL.
+    " SELECT ?, 0 UNION ALL SELECT (SELECT parent_id FROM messages WHERE messages.id = up.id),"
+    " up.depth + 1 FROM up WHERE up.id IS NOT NULL AND up.depth < ?)"
 )
 
 
 def to_conversation(row: sqlite3.Row) -> Conversation:
-    return msgspec.convert(dict(row), Conversation)
+    fields = dict(row)
+    for name in ("is_pinned", "is_unread"):
+        fields[name] = bool(row[name])
+    return msgspec.convert(fields, Conversation)
 
 
 def to_stored_message(row: sqlite3.Row) -> StoredMessage:
@@ -130,3 +142,35 @@ def touch(
         " leaf_id = CASE WHEN ? IS NULL OR leaf_id = ? THEN ? ELSE leaf_id END WHERE id = ?",
         (at_ms, follows, follows, leaf_id, conversation_id),
     )
+
+
+def set_title(connection: sqlite3.Connection, found: sqlite3.Row, title: str) -> None:
+    """Set the title of a conversation, also in the search index."""
+    connection.execute(
+        "UPDATE conversations SET title = ?, is_titled = 1 WHERE id = ?", (title, found["id"])
+    )
+    connection.execute(
+        "UPDATE title_index SET terms = ? WHERE rowid = ?",
+        (to_terms(found["owner"], title), found["title_row"]),
+    )
+
+
+def note_answer(connection: sqlite3.Connection, conversation_id: str, use: AnswerUse) -> None:
+    """Mark a conversation as unread, and add what its new answer has used."""
+    connection.execute(
+        "UPDATE conversations SET is_unread = 1, context_tokens = coalesce(?1, context_tokens),"
+        " total_tokens = coalesce(total_tokens + ?2, total_tokens, ?2),"
+        " cost = coalesce(cost + ?3, cost, ?3) WHERE id = ?4",
+        (*use, conversation_id),
+    )
+
+
+def read_snippet(body: bytes | None, words: str) -> tuple[SnippetPart, ...]:
+    """Return the text of a stored message around the first match of a search. Empty if it is too
+    long, or damaged: a search must not fail for it."""
+    if body is None:
+        return ()
+    try:
+        return cut_snippet(decode_message(body).text, words)
+    except msgspec.DecodeError:
+        return ()

@@ -11,9 +11,10 @@ import msgspec
 from headrace.events import Record
 from headrace.messages import Message
 from headrace.server.storage.migrations import migrate
+from headrace.server.storage.snippet import MAX_SNIPPET_BYTES
 from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.sqlite.record_writer import RecordWriter, encode_rows
-from headrace.server.storage.sqlite.search_index import find_conversations, to_query, to_terms
+from headrace.server.storage.sqlite.search_index import find_conversations, to_query
 from headrace.server.storage.store import row as tables
 from headrace.server.storage.store.deletion import delete_slice, hide
 from headrace.server.storage.store.inbox import (
@@ -31,14 +32,17 @@ from headrace.server.storage.store.new_run import begin_run, find_repeated
 from headrace.server.storage.store.store import (
     NEWEST,
     Conversation,
+    ConversationNote,
     MessagePage,
     MessageQuery,
     NotFound,
     PageCursor,
     RunRow,
     RunStart,
+    SearchHit,
     StartedRun,
     StoredMessage,
+    measure_use,
 )
 from headrace.server.storage.usage.usage_table import insert_usage, usage_of_run
 
@@ -75,6 +79,8 @@ class SQLiteStore:
 
         def work(connection: sqlite3.Connection) -> bool:
             is_new = _insert_answer(connection, run, body, text, message.created_at_ms)
+            if is_new:
+                tables.note_answer(connection, run.conversation_id, measure_use(message))
             self._records.append(connection, rows)
             if is_new:
                 insert_usage(connection, usage)
@@ -194,6 +200,14 @@ class SQLiteStore:
         )
         return [tables.to_conversation(row) for row in rows]
 
+    async def pinned(self, owner: str, limit: int = 100) -> list[Conversation]:
+        rows = await self._database.fetch(
+            "SELECT * FROM conversations WHERE owner = ? AND deleted_ms IS NULL AND is_pinned = 1"
+            " ORDER BY updated_ms DESC, id LIMIT ?",
+            (owner, limit),
+        )
+        return [tables.to_conversation(row) for row in rows]
+
     async def conversation(self, owner: str, conversation_id: str) -> Conversation:
         row = await self._database.read(
             lambda c: tables.find_conversation(c, owner, conversation_id)
@@ -235,14 +249,35 @@ class SQLiteStore:
     async def rename(self, owner: str, conversation_id: str, title: str) -> Conversation:
         def work(connection: sqlite3.Connection) -> sqlite3.Row:
             found = tables.find_conversation(connection, owner, conversation_id)
-            connection.execute(
-                "UPDATE conversations SET title = ?, is_titled = 1 WHERE id = ?",
-                (title, conversation_id),
-            )
-            connection.execute(
-                "UPDATE title_index SET terms = ? WHERE rowid = ?",
-                (to_terms(owner, title), found["title_row"]),
-            )
+            tables.set_title(connection, found, title)
+            return tables.find_conversation(connection, owner, conversation_id)
+
+        return tables.to_conversation(await self._database.write(work))
+
+    async def suggest_title(self, owner: str, conversation_id: str, title: str) -> bool:
+        def work(connection: sqlite3.Connection) -> bool:
+            try:
+                found = tables.find_conversation(connection, owner, conversation_id)
+            except NotFound:
+                return False
+            if found["is_titled"]:
+                return False
+            tables.set_title(connection, found, title)
+            return True
+
+        return await self._database.write(work)
+
+    async def annotate(
+        self, owner: str, conversation_id: str, note: ConversationNote
+    ) -> Conversation:
+        columns = note.columns
+
+        def work(connection: sqlite3.Connection) -> sqlite3.Row:
+            tables.find_conversation(connection, owner, conversation_id)
+            for name, value in columns.items():
+                connection.execute(
+                    f"UPDATE conversations SET {name} = ? WHERE id = ?", (value, conversation_id)
+                )
             return tables.find_conversation(connection, owner, conversation_id)
 
         return tables.to_conversation(await self._database.write(work))
@@ -278,17 +313,35 @@ class SQLiteStore:
             is_done = await self._database.write(lambda c: delete_slice(c, conversation_id))
         return ids
 
-    async def search(self, owner: str, words: str, limit: int = 50) -> list[Conversation]:
+    async def search(self, owner: str, words: str, limit: int = 50) -> list[SearchHit]:
         query = to_query(owner, words)
         if query is None:
             return []
-        rows = await self._database.search(
-            lambda connection: find_conversations(connection, owner, query, limit), _SEARCH_S
-        )
-        return [tables.to_conversation(row) for row in rows]
+
+        def work(connection: sqlite3.Connection) -> list[SearchHit]:
+            found = find_conversations(connection, owner, query, limit)
+            return [_to_hit(connection, row, place, words) for row, place in found]
+
+        return await self._database.search(work, _SEARCH_S)
 
 
 # --- inside a transaction ----------------------------------------------------------
+
+
+def _to_hit(
+    connection: sqlite3.Connection, row: sqlite3.Row, words_row: int | None, words: str
+) -> SearchHit:
+    """Return what a search has found, with the text of the message around the first match."""
+    conversation = tables.to_conversation(row)
+    message = connection.execute(
+        "SELECT id, CASE WHEN length(body) <= ? THEN body END AS body FROM messages"
+        " WHERE words_row = ?",
+        (MAX_SNIPPET_BYTES, words_row),
+    ).fetchone()
+    if message is None:
+        return SearchHit(conversation=conversation)
+    snippet = tables.read_snippet(message["body"], words)
+    return SearchHit(conversation=conversation, message_id=message["id"], snippet=snippet)
 
 
 def _insert_answer(

@@ -6,14 +6,16 @@ Every row belongs to one owner. To everyone else it does not exist.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from headrace.errors import HeadraceError
 from headrace.events import LOG_VERSION, Record
 from headrace.messages import Message
+from headrace.server.storage.snippet import SnippetPart
 from headrace.server.storage.store.inbox import InboxEntry
+from headrace.usage import Usage
 
 
 class NotFound(HeadraceError):
@@ -45,6 +47,67 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
     """Time of the last message."""
     leaf_id: str | None = None
     """The last message of the branch that is shown, which the next message follows."""
+    is_pinned: bool = False
+    """Whether the user keeps it at the top of the list."""
+    is_unread: bool = False
+    """Whether an answer has ended that no client has marked as read."""
+    instructions: str | None = None
+    """Instructions of the user for every answer of this conversation."""
+    context_tokens: int | None = None
+    """Tokens of the last request to the model and of its answer; None if unknown."""
+    total_tokens: int | None = None
+    """Tokens of all answers, of all branches; None if unknown."""
+    cost: float | None = None
+    """Cost of all answers in US dollars; None if unknown."""
+
+
+class AnswerUse(NamedTuple):
+    """What an answer adds to the numbers of its conversation."""
+
+    context_tokens: int | None
+    tokens: int | None
+    cost: float | None
+
+
+def measure_use(message: Message) -> AnswerUse:
+    """Return what an answer has used. Nested runs count for tokens and cost, not for context."""
+    last = message.turns[-1].usage if message.turns else Usage()
+    context = None
+    if last.input_tokens is not None:
+        context = last.input_tokens + (last.output_tokens or 0)
+    return AnswerUse(context, message.usage.total_tokens, message.usage.cost)
+
+
+class ConversationNote(msgspec.Struct, frozen=True, kw_only=True):
+    """Changes that a user makes to a conversation beside its messages. None: no change."""
+
+    is_pinned: bool | None = None
+    """Whether to keep it at the top of the list."""
+    is_unread: bool | None = None
+    """Whether to mark its last answer as unread."""
+    instructions: str | None = None
+    """Instructions for its answers; an empty text removes them."""
+
+    @property
+    def columns(self) -> dict[str, object]:
+        """The columns that change, with their values."""
+        found = {
+            name: value for name, value in msgspec.structs.asdict(self).items() if value is not None
+        }
+        if self.instructions is not None:
+            found["instructions"] = self.instructions or None
+        return found
+
+
+class SearchHit(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation that a search has found, and where."""
+
+    conversation: Conversation
+    """The conversation."""
+    message_id: str | None = None
+    """The newest message that matches, or None if only the title does."""
+    snippet: tuple[SnippetPart, ...] = ()
+    """The text of the message around the first match; empty if it is too long to look at."""
 
 
 class PageCursor(msgspec.Struct, frozen=True):
@@ -141,6 +204,8 @@ class RunStart(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str
     """Hash of the request. The same key with another fingerprint is refused."""
     idempotency_key: str | None = None
+    instructions: str | None = None
+    """Instructions for a new conversation."""
     conversation_id: str | None = None
     """None if a stored message is answered again: its conversation is used."""
     is_new: bool = False
@@ -267,6 +332,10 @@ class Store(Protocol):
         """Return conversations, the most recently used first, after `before` if it is given."""
         ...
 
+    async def pinned(self, owner: str, limit: int = 100) -> list[Conversation]:
+        """Return the conversations that the user has pinned, the most recently used first."""
+        ...
+
     async def conversation(self, owner: str, conversation_id: str) -> Conversation:
         """Return one conversation. Raises `NotFound`."""
         ...
@@ -299,6 +368,17 @@ class Store(Protocol):
         """Set the title of a conversation. Raises `NotFound`."""
         ...
 
+    async def suggest_title(self, owner: str, conversation_id: str, title: str) -> bool:
+        """Set the title of a conversation that has none of its own yet; return whether it was
+        set. Does nothing if the conversation is gone."""
+        ...
+
+    async def annotate(
+        self, owner: str, conversation_id: str, note: ConversationNote
+    ) -> Conversation:
+        """Pin a conversation, mark it as read, or set its instructions. Raises `NotFound`."""
+        ...
+
     async def select(self, owner: str, conversation_id: str, leaf_id: str) -> Conversation:
         """Make this message the active leaf, which the next message follows. Raises `NotFound`."""
         ...
@@ -311,7 +391,7 @@ class Store(Protocol):
         """Delete a conversation and return the ids of its runs. Raises `NotFound`, `RunLive`."""
         ...
 
-    async def search(self, owner: str, words: str, limit: int = 50) -> list[Conversation]:
+    async def search(self, owner: str, words: str, limit: int = 50) -> list[SearchHit]:
         """Return conversations with these words in the title or in one message.
 
         Matches in titles come first; then by relevance.

@@ -1,4 +1,4 @@
-"""How many bytes are stored for each user: messages, and the records of their runs.
+"""How many bytes are stored for each user: messages, and the requests and records of their runs.
 
 Triggers keep the sums, so that no operation can forget to.
 """
@@ -36,6 +36,23 @@ def create_sums(connection: sqlite3.Connection) -> None:
                 f" FROM ({owner.format(row)}) WHERE true"
                 " ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes; END"
             )
+
+
+def count_requests(connection: sqlite3.Connection) -> None:
+    """Count what runs keep of their requests too, such as instructions and tools, and what is
+    stored already."""
+    connection.execute(
+        "INSERT INTO stored_bytes SELECT owner, sum(length(CAST(request AS BLOB))) FROM runs"
+        " WHERE request IS NOT NULL GROUP BY owner"
+        " ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes"
+    )
+    for verb, row, sign in (("INSERT", "NEW", "+"), ("DELETE", "OLD", "-")):
+        connection.execute(
+            f"CREATE TRIGGER sum_runs_{verb} AFTER {verb} ON runs WHEN {row}.request IS NOT NULL"
+            f" BEGIN INSERT INTO stored_bytes"
+            f" VALUES ({row}.owner, {sign}length(CAST({row}.request AS BLOB)))"
+            " ON CONFLICT (owner) DO UPDATE SET bytes = bytes + excluded.bytes; END"
+        )
 
 
 _OWNERS: Final = {

@@ -118,3 +118,11 @@ class Display(Protocol):
     def remember(self, questions: Sequence[str]) -> None:
         """Add earlier questions to the input history."""
         ...
+
+    def forget(self, questions: Sequence[str]) -> None:
+        """Remove questions from the input history that is kept."""
+        ...
+
+    def copy(self, text: str) -> bool:
+        """Put a text on the clipboard. Returns False if the display has none."""
+        ...

@@ -1,18 +1,28 @@
 """Draws Markdown as terminal rows.
 
-Links show their address, HTML is shown as written, and code can be copied without a frame around
-it.
+Links show their address, HTML and formulas are shown as written, and code can be copied without a
+frame around it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.markdown import CodeBlock, Heading, HorizontalRule, Markdown, MarkdownElement
+from rich.markdown import (
+    CodeBlock,
+    Heading,
+    HorizontalRule,
+    Markdown,
+    MarkdownElement,
+    TableElement,
+)
 from rich.padding import Padding
 from rich.rule import Rule
 from rich.syntax import Syntax
@@ -23,6 +33,8 @@ from headrace.cli.terminal.row import BLANK, Painter, Row
 from headrace.cli.terminal.safe_text import safe
 
 _CODE_INDENT = 2
+# Between two columns of a table.
+_CELL_GAP = 2
 _THEME = "ansi_dark"
 
 
@@ -49,6 +61,35 @@ class _Rule(HorizontalRule):
         yield Rule(style="dim")
 
 
+class _Table(TableElement):
+    """A table; one that is too wide is shown row by row, so that nothing is cut."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        head = self.header.row.cells if self.header is not None and self.header.row else []
+        names = [cell.content for cell in head]
+        rows = (
+            []
+            if self.body is None
+            else [[cell.content for cell in row.cells] for row in self.body.rows]
+        )
+        least = [
+            max((_longest_word(cell) for cell in column), default=1)
+            for column in zip(names, *rows, strict=False)
+        ]
+        if sum(least) + _CELL_GAP * (len(least) - 1) <= options.max_width:
+            yield from super().__rich_console__(console, options)
+            return
+        for place, row in enumerate(rows):
+            if place:
+                yield Text("")
+            for name, cell in zip(names, row, strict=False):
+                yield Text.assemble((f"{name.plain}: ", "bold"), cell)
+
+
+def _longest_word(text: Text) -> int:
+    return max((cell_len(word) for word in text.plain.split()), default=1)
+
+
 class _Markdown(Markdown):
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
@@ -56,6 +97,7 @@ class _Markdown(Markdown):
         "fence": _Code,
         "code_block": _Code,
         "hr": _Rule,
+        "table_open": _Table,
     }
 
     def __init__(self, text: str) -> None:
@@ -64,7 +106,44 @@ class _Markdown(Markdown):
         self.parsed = _without_links(_PARSER.parse(text))
 
 
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_FORMULA = re.compile(
+    r"\\\((?:(?!\\\)).)+\\\)|\\\[(?:(?!\\\]).)+\\\]|\$\$(?:(?!\$\$).)+\$\$"
+    r"|\$(?![\s$])(?:\\.|[^\\$])+(?<!\s)\$(?!\d)",
+    re.DOTALL,
+)
+
+
+def _keep_formula(state: StateInline, silent: bool) -> bool:
+    """Leave a formula as it is written: its backslashes are not those of Markdown."""
+    found = _FORMULA.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        state.push("text", "", 0).content = found[0]
+    state.pos = found.end()
+    return True
+
+
+def _break_line(state: StateInline, silent: bool) -> bool:
+    """Read `<br>`, the only tag that is not shown as written: cells of tables need it."""
+    found = _BREAK.match(state.src, state.pos, state.posMax)
+    if found is None:
+        return False
+    if not silent:
+        state.push("hardbreak", "br", 0)
+    state.pos = found.end()
+    return True
+
+
+def _create_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+    parser.inline.ruler.before("escape", "formula", _keep_formula)
+    parser.inline.ruler.before("escape", "line_break", _break_line)
+    return parser
+
+
+_PARSER = _create_parser()
 
 
 def markdown_rows(painter: Painter, block: Block, columns: int) -> list[Row]:

@@ -105,6 +105,13 @@ class PlainDisplay:
     def remember(self, questions: Sequence[str]) -> None:
         """Do nothing: there is no input history."""
 
+    def forget(self, questions: Sequence[str]) -> None:
+        """Do nothing: there is no history."""
+
+    def copy(self, text: str) -> bool:
+        """Return False: escape sequences are not written."""
+        return False
+
 
 class _PlainAnswer:
     def __init__(self, *, shows_reasoning: bool) -> None:

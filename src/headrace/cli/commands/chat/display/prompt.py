@@ -16,10 +16,10 @@ from prompt_toolkit.completion import (
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import HTML
-from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.styles import Style
 
+from headrace.cli.commands.chat.display.prompt_history import PromptHistory
 from headrace.cli.terminal.safe_text import safe
 
 Completes = Callable[[str], Iterable[tuple[str, str]]]
@@ -45,8 +45,8 @@ _LAST_WORD = re.compile(r"\S*$")
 class Prompt:
     """Reads messages one after the other."""
 
-    def __init__(self, completes: Completes) -> None:
-        self._history = InMemoryHistory()
+    def __init__(self, completes: Completes, history: PromptHistory) -> None:
+        self._history = history
         completer = _Commands(completes)
         self._session: PromptSession[str] = PromptSession(
             message=[("class:prompt", "› ")],
@@ -60,6 +60,8 @@ class Prompt:
             history=self._history,
             style=_STYLE,
             enable_suspend=True,
+            # Editors color the file by it.
+            tempfile_suffix=".md",
         )
 
     async def read(self, default: str = "") -> str:
@@ -82,7 +84,7 @@ class Prompt:
     def remember(self, questions: Sequence[str]) -> None:
         """Add a message to the history of the arrow keys."""
         for question in questions:
-            self._history.append_string(safe(question))
+            self._history.remember(safe(question))
 
     def _is_command(self) -> bool:
         return self._session.default_buffer.text.startswith("/")
@@ -118,6 +120,11 @@ def _keys(completer: Completer) -> KeyBindings:
     @keys.add("escape", "enter")
     def new_line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
+
+    @keys.add("c-x", "c-e")
+    def edit(event: KeyPressEvent) -> None:
+        # By $VISUAL or $EDITOR; what was written comes back to the prompt.
+        event.current_buffer.open_in_editor()
 
     @keys.add("c-c")
     def forget(event: KeyPressEvent) -> None:

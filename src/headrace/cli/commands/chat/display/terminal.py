@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import select
 import sys
@@ -10,6 +11,7 @@ import termios
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
@@ -20,6 +22,7 @@ from headrace.cli.commands.chat.display.live_answer import LiveAnswer
 from headrace.cli.commands.chat.display.markdown import markdown_rows, plain_rows
 from headrace.cli.commands.chat.display.markdown_splitter import Splitter
 from headrace.cli.commands.chat.display.prompt import Completes, Prompt
+from headrace.cli.commands.chat.display.prompt_history import PromptHistory
 from headrace.cli.commands.chat.display.steps_window import tool_row
 from headrace.cli.commands.chat.display.typed_ahead import TypedAhead
 from headrace.cli.commands.chat.step import Other, Step, Thought, stored_steps
@@ -39,11 +42,14 @@ class TerminalDisplay:
 
     hint = "Alt+Enter: a new line"
 
-    def __init__(self, completes: Completes, *, shows_reasoning: bool) -> None:
+    def __init__(
+        self, completes: Completes, *, shows_reasoning: bool, history: Path | None = None
+    ) -> None:
         self.shows_reasoning = shows_reasoning
         self._painter = Painter(has_colour=not os.environ.get("NO_COLOR"))
         self._region = Region(sys.stdout, reflows=reflows(os.environ))
-        self._prompt = Prompt(completes)
+        self._history = PromptHistory(history)
+        self._prompt = Prompt(completes, self._history)
         self._typed = TypedAhead()
         self._is_listening = False
 
@@ -160,6 +166,16 @@ class TerminalDisplay:
     def remember(self, questions: Sequence[str]) -> None:
         self._prompt.remember(questions)
 
+    def forget(self, questions: Sequence[str]) -> None:
+        self._history.forget({safe(question) for question in questions})
+
+    def copy(self, text: str) -> bool:
+        # The terminal itself keeps the clipboard, also at the other end of a connection.
+        data = base64.b64encode(text.encode()).decode()
+        sys.stdout.write(f"\x1b]52;c;{data}\x07")
+        sys.stdout.flush()
+        return True
+
     def _past(self, event: MessageEvent | None) -> list[Row]:
         rows: list[Row] = []
         steps: list[Segment] = []
@@ -186,7 +202,7 @@ class TerminalDisplay:
 
     def _step(self, step: Step) -> list[Row]:
         if isinstance(step, Thought):
-            return self._rows(step.text, "dim")
+            return self._text(step.text)
         if isinstance(step, Other):
             return self._rows(step.words, "dim italic")
         return [tool_row(self._painter, step, self._columns), *self._fields(tool_fields(step))]

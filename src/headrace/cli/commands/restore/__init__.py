@@ -1,0 +1,1 @@
+"""The `headrace restore` command."""

@@ -1,0 +1,1 @@
+"""Looking after the stored data: checks, cleaning up, and copies."""
