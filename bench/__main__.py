@@ -18,11 +18,13 @@ from bench.growth import growths
 from bench.imports import import_costs
 from bench.load.gateway import gateway_section, measure_gateways
 from bench.load.load import under_load
+from bench.load.path import measure_path, path_section
 from bench.load.report import section as load_section
 from bench.load.stores import measure_stores, stores_section
 from bench.long_runs import measure_long_runs
 from bench.long_runs import section as long_runs_section
 from bench.page.contest import pages
+from bench.page.report import page_goals
 from bench.page.report import section as page_section
 from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page, storage_goals
 from bench.sockets import whole_path
@@ -30,6 +32,9 @@ from bench.storage import measure_storage
 from bench.storage import section as storage_section
 from bench.streams import EVENTS
 from bench.thinking import thinking
+from bench.tracing import goals as tracing_goals
+from bench.tracing import measure_tracing
+from bench.tracing import section as tracing_section
 from bench.typed import typed, typed_goals, typed_sections
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
@@ -41,16 +46,22 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes; implies --no-write")
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
     parser.add_argument("--load", action="store_true", help="the server under load alone")
+    parser.add_argument("--path", action="store_true", help="CPU of the whole path alone")
     parser.add_argument("--long-runs", action="store_true", help="waiting and long runs alone")
     parser.add_argument("--gateway", action="store_true", help="the gateway under load alone")
     parser.add_argument("--storage", action="store_true", help="disk, searches and restart alone")
-    parser.add_argument("--stores", action="store_true", help="SQLite beside PostgreSQL alone")
+    parser.add_argument("--stores", action="store_true", help="SQLite, PostgreSQL and Valkey alone")
     parser.add_argument("--clouds", action="store_true", help="Bedrock and Cohere alone")
     parser.add_argument("--typed", action="store_true", help="typed results alone")
+    parser.add_argument("--tracing", action="store_true", help="OpenTelemetry alone")
     parser.add_argument("--page", action="store_true", help="the page in a browser alone")
     options = parser.parse_args()
     if options.load:
         print(load_section(under_load(_tell, is_quick=options.quick)))
+        return
+    if options.path:
+        server_path = measure_path(_tell, is_quick=options.quick)
+        print(path_section(server_path), "", *server_path.goals(), sep="\n")
         return
     if options.long_runs:
         long_runs = measure_long_runs(_tell, is_quick=options.quick)
@@ -74,12 +85,15 @@ def main() -> None:
         _print_clouds(is_quick=options.quick)
         return
     if options.typed:
-        measured = typed(*((5, 3) if options.quick else (1, 1)), _tell)
-        print("\n\n".join(map(str.strip, typed_sections(measured))))
-        print("", *typed_goals(measured), sep="\n")
+        _print_typed(is_quick=options.quick)
+        return
+    if options.tracing:
+        costs = measure_tracing(_tell, is_quick=options.quick)
+        print(tracing_section(costs), "", *tracing_goals(costs), sep="\n")
         return
     if options.page:
-        print(page_section(pages(1 if options.quick else 3, _tell)))
+        shown = pages(1 if options.quick else 3, _tell)
+        print(page_section(shown), "", *page_goals(shown), sep="\n")
         return
     figures = _measure(scale=10 if options.quick else 1, fewer=3 if options.quick else 1)
     verdicts = goals(figures)
@@ -94,6 +108,12 @@ def _print_clouds(*, is_quick: bool) -> None:
     events, fewer = (EVENTS // 10, 3) if is_quick else (EVENTS, 1)
     for measure, unit in ((contest.bedrock, "message"), (contest.cohere, "event")):
         print(contest.contest_section(measure(events, fewer, _tell), unit) + "\n")
+
+
+def _print_typed(*, is_quick: bool) -> None:
+    measured = typed(*((5, 3) if is_quick else (1, 1)), _tell)
+    print("\n\n".join(map(str.strip, typed_sections(measured))))
+    print("", *typed_goals(measured), sep="\n")
 
 
 def _measure(scale: int, fewer: int) -> Figures:
@@ -114,6 +134,7 @@ def _measure(scale: int, fewer: int) -> Figures:
     together = crowd(scale, _tell)
     values = typed(scale, fewer, _tell)
     load = under_load(_tell, is_quick=scale > 1)
+    server_path = measure_path(_tell, is_quick=scale > 1)
     gateways = measure_gateways(_tell, is_quick=scale > 1)
     storage = measure_storage(_tell, is_quick=scale > 1)
     long_runs = measure_long_runs(_tell, is_quick=scale > 1)
@@ -132,6 +153,7 @@ def _measure(scale: int, fewer: int) -> Figures:
         crowd=together,
         typed=values,
         load=load,
+        server_path=server_path,
         gateways=gateways,
         storage=storage,
         long_runs=long_runs,

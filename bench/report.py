@@ -13,10 +13,13 @@ from bench.goal import MAX_PER_DOUBLING, Goal
 from bench.growth import Growth
 from bench.load.gateway import Gateways, gateway_section
 from bench.load.load import LEAST_STREAMS, Load
+from bench.load.path import Path as WholePath
+from bench.load.path import path_section
 from bench.load.report import section as load_section
 from bench.long_runs import LongRuns
 from bench.long_runs import section as long_runs_section
-from bench.page.contest import SIZES, Pages
+from bench.page.contest import Pages
+from bench.page.report import page_goals
 from bench.page.report import section as page_section
 from bench.sockets import AIOHTTP, STREAM, Path
 from bench.storage import Storage
@@ -62,6 +65,7 @@ class Figures:
     crowd: Crowd
     typed: Typed
     load: Load
+    server_path: WholePath
     gateways: Gateways
     storage: Storage
     long_runs: LongRuns
@@ -91,10 +95,11 @@ def goals(figures: Figures) -> list[Goal]:
         Goal("openai-agents run vs ours", figures.agents.ratio(OPENAI_AGENTS, ENGINE), 25, False),
         *typed_goals(figures.typed),
         *_load_goals(figures.load),
+        *figures.server_path.goals(),
         *figures.gateways.goals(),
         *storage_goals(figures.storage),
         *figures.long_runs.goals(),
-        *_page_goals(figures.pages),
+        *page_goals(figures.pages),
         _import_goal(figures.imports),
     ]
 
@@ -131,22 +136,6 @@ def storage_goals(storage: Storage) -> list[Goal]:
         Goal("start after a kill with the largest WAL", storage.restart.seconds, 2, unit=" s"),
         Goal(f"CPU of a search, {costs.messages:,} messages", costs.cpu_ms, 150, unit=" ms"),
         Goal("a list beside 8 searches", more_ms, 50, unit=" ms more"),
-    ]
-
-
-def _page_goals(pages: Pages | None) -> list[Goal]:
-    if pages is None:
-        return []
-    short, long = SIZES
-    ours = pages.ours
-    return [
-        *(
-            Goal(f"page vs React, {chars:,}", ours[chars].task_s / pages.peer[chars].task_s, 0.5)
-            for chars in SIZES
-        ),
-        # Linear is 3.25; a tenth of it for the noise.
-        Goal(f"page, {long / short:g} times the text", ours[long].task_s / ours[short].task_s, 3.6),
-        Goal("page, longest task", max(one.longest_ms for one in ours.values()), 100, unit=" ms"),
     ]
 
 
@@ -195,6 +184,7 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         _crowd(figures.crowd),
         *typed_sections(figures.typed),
         load_section(figures.load),
+        path_section(figures.server_path),
         gateway_section(figures.gateways),
         storage_section(figures.storage),
         long_runs_section(figures.long_runs),
@@ -235,6 +225,7 @@ _REPEAT = """
 make bench                      # about ten minutes; writes this page
 make bench ARGS=--no-write      # the goals only
 make bench ARGS=--load          # only the server under load: prints its section
+make bench ARGS=--path          # only the CPU of an event on its whole way
 make bench ARGS=--gateway       # only the gateway, beside LiteLLM's proxy: prints its section
 make bench ARGS=--storage       # only what is written, searches, and a start after a kill
 make bench ARGS=--long-runs     # only runs that wait and runs of many steps: prints their section

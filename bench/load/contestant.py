@@ -51,6 +51,9 @@ HEADRACE = Contestant("headrace", "**Headrace**", "/api/chat", {"message": "How 
 POSTGRES = Contestant(
     "postgres", "**Headrace** on PostgreSQL", "/api/chat", {"message": "How much water?"}
 )
+VALKEY = Contestant(
+    "valkey", "**Headrace** on Valkey + PostgreSQL", "/api/chat", {"message": "How much water?"}
+)
 GATEWAY = Contestant(
     "gateway", "**Headrace** gateway, the same API", "/v1/chat/completions", _ASKED
 )
@@ -81,7 +84,7 @@ class Served:
 
     def wait_idle(self) -> None:
         """Runs outlive their clients; the next load begins when they are over."""
-        if self.contestant not in (HEADRACE, POSTGRES):
+        if self.contestant not in (HEADRACE, POSTGRES, VALKEY):
             time.sleep(1)
             return
         url = f"http://127.0.0.1:{self.port}/metrics"
@@ -102,6 +105,24 @@ def _start_postgres() -> str:
     return server.create_database()
 
 
+def _start_valkey() -> str:
+    """Return the address of a Valkey of its own, which ends with this process."""
+    from tests.valkey import shared_valkey
+
+    server = shared_valkey()
+    os.sched_setaffinity(server.pid(), {OTHER_CORE})
+    return server.empty()
+
+
+def _find_place(contestant: Contestant, folder: str) -> str:
+    """Return where a server keeps its data: a folder, or addresses."""
+    if contestant is POSTGRES:
+        return _start_postgres()
+    if contestant is VALKEY:
+        return f"{_start_postgres()} {_start_valkey()}"
+    return folder
+
+
 @contextmanager
 def served(contestant: Contestant, events: int, *more: str) -> Iterator[Served]:
     """Server and upstream, each on its core; an answer has so many events."""
@@ -110,7 +131,7 @@ def served(contestant: Contestant, events: int, *more: str) -> Iterator[Served]:
         running("bench.load.upstream", str(events), core=OTHER_CORE) as upstream,
     ):
         address = f"http://127.0.0.1:{upstream.port()}/v1"
-        place = _start_postgres() if contestant is POSTGRES else folder
+        place = _find_place(contestant, folder)
         arguments = [contestant.name, address, place, *more, *filter(None, [contestant.key])]
         with running("bench.load.server", *arguments, core=SERVER_CORE) as process:
             yield Served(contestant, process, process.port())

@@ -1,6 +1,7 @@
 """The servers under load, each in a process of its own: `python -m bench.load.server NAME …`.
 
-It prints its port when it takes requests.
+It prints its port when it takes requests. All of them run on asyncio's own event loop, or all on
+uvloop if `BENCH_LOOP=uvloop` is set.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,20 +32,25 @@ def headrace(upstream: str, data: str, *trace: str) -> None:
         Trace(Path(trace[0])).attach(app.state.service.log)
     listener = open_listener("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    asyncio.run(serve(app, listener, ready=lambda: print("port", port, flush=True)))
+    _run_main(serve(app, listener, ready=lambda: print("port", port, flush=True)))
 
 
-def postgres(upstream: str, url: str) -> None:
+def valkey(upstream: str, urls: str) -> None:
+    """The product as `headrace serve --store --log` runs it."""
+    postgres(upstream, *urls.split(" "))
+
+
+def postgres(upstream: str, url: str, log: str | None = None) -> None:
     """The product as `headrace serve --store` runs it."""
     from headrace.engine import Agent
     from headrace.server import create_app
     from headrace.server.process import open_listener, serve
 
     agent = Agent("compatible:bench", base_url=upstream, api_key="none")
-    app = create_app(agent, data=Path("unused"), store=url)
+    app = create_app(agent, data=Path("unused"), store=url, log=log)
     listener = open_listener("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    asyncio.run(serve(app, listener, ready=lambda: print("port", port, flush=True)))
+    _run_main(serve(app, listener, ready=lambda: print("port", port, flush=True)))
 
 
 def gateway(upstream: str, data: str) -> None:
@@ -62,7 +69,7 @@ def gateway(upstream: str, data: str) -> None:
     app = create_app(Agent("rehearsal:demo"), data=Path(data), gateway=config)
     listener = open_listener("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    asyncio.run(serve(app, listener, ready=lambda: print("port", port, flush=True)))
+    _run_main(serve(app, listener, ready=lambda: print("port", port, flush=True)))
 
 
 def relay(upstream: str, *_: str) -> None:
@@ -75,8 +82,10 @@ def relay(upstream: str, *_: str) -> None:
         url = f"{upstream}/chat/completions"
         async with session.post(url, data=await request.read()) as answer:
             await response.prepare(request)
-            async for part in answer.content.iter_any():
-                await response.write(part)
+            # Clients leave in the middle of their answer.
+            with suppress(ConnectionResetError):
+                async for part in answer.content.iter_any():
+                    await response.write(part)
         return response
 
     async def main() -> None:
@@ -91,7 +100,7 @@ def relay(upstream: str, *_: str) -> None:
         print("port", runner.addresses[0][1], flush=True)
         await asyncio.Event().wait()
 
-    asyncio.run(main())
+    _run_main(main())
 
 
 def bare(*_: str) -> None:
@@ -149,14 +158,24 @@ def _run(app: Any) -> None:
         print("port", server.servers[0].sockets[0].getsockname()[1], flush=True)
         await serving
 
-    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
-        runner.run(main())
+    _run_main(main())
+
+
+def _run_main(main: Coroutine[Any, Any, None]) -> None:
+    factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    if os.environ.get("BENCH_LOOP") == "uvloop":
+        import uvloop
+
+        factory = uvloop.new_event_loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(main)
 
 
 if __name__ == "__main__":
     servers: dict[str, Callable[..., None]] = {
         "headrace": headrace,
         "postgres": postgres,
+        "valkey": valkey,
         "gateway": gateway,
         "gateway-messages": gateway,
         "relay": relay,

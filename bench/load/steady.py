@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import tempfile
 import threading
@@ -114,6 +115,19 @@ class _WALWatcher:
                 self.largest = max(self.largest, self._path.stat().st_size)
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench.load.steady", description=__doc__)
+    parser.add_argument("streams", type=int, nargs="?", help="streams of a single load")
+    parser.add_argument("rate", type=int, nargs="?", default=20, help="events/s of each stream")
+    parser.add_argument("seconds", type=float, nargs="?", default=1800.0, help="how long")
+    options = parser.parse_args()
+    if options.streams is None:
+        found = steady_loads(print, is_quick=False)
+    else:
+        found = [_measure(options.streams, options.rate, options.seconds)]
+    for load in found:
+        print(load, f"{load.bytes_per_event:.0f} bytes an event")
+
+
 if __name__ == "__main__":
-    for load in steady_loads(print, is_quick=False):
-        print(load)
+    main()

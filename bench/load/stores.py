@@ -1,4 +1,5 @@
-"""One server on SQLite beside one on PostgreSQL, under the same load."""
+"""One server on SQLite beside one on PostgreSQL, and one on PostgreSQL and Valkey, under the same
+load."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.goal import Goal
-from bench.load.contestant import HEADRACE, POSTGRES, served
+from bench.load.contestant import HEADRACE, POSTGRES, VALKEY, served
 from bench.load.level import Level, Timing, load
 from bench.load.mark import EVENTS_A_SECOND
 
@@ -17,11 +18,18 @@ _STREAMS = (10, 50)
 _ROUNDS = 3
 _MOST_TIMES_SQLITE = 1.6
 _MOST_P99_MS = 80.0
+_MOST_VALKEY_P99_MS = 30.0
+_TITLES = {
+    HEADRACE.name: "SQLite",
+    POSTGRES.name: "PostgreSQL",
+    VALKEY.name: "Valkey + PostgreSQL",
+}
 _TEXT = f"""## On a database that several servers share
 
 The same arrangement, {EVENTS_A_SECOND} events per second and stream: a server on its own SQLite
-file and one on a PostgreSQL with its default settings, which commits to the disk before a record is
-sent. PostgreSQL runs on the other core. Medians of {_ROUNDS} interleaved rounds.
+file; one on a PostgreSQL with its default settings, which commits to the disk before a record is
+sent; and one on the same PostgreSQL with a Valkey for live answers, which writes to the disk once a
+second. PostgreSQL and Valkey run on the other core. Medians of {_ROUNDS} interleaved rounds.
 """
 
 
@@ -44,18 +52,22 @@ class Stores:
         most = max(streams for _, streams in self.levels)
         times = self.cpu_us(POSTGRES.name, most) / self.cpu_us(HEADRACE.name, most)
         delay_ms = self.p99_ms(POSTGRES.name, most)
+        valkey = self.cpu_us(VALKEY.name, most) / self.cpu_us(HEADRACE.name, most)
+        valkey_ms = self.p99_ms(VALKEY.name, most)
         return [
             Goal("CPU on PostgreSQL vs SQLite", times, _MOST_TIMES_SQLITE),
             Goal(f"p99 on PostgreSQL, {most} streams", delay_ms, _MOST_P99_MS, unit=" ms"),
+            Goal("CPU on Valkey vs SQLite", valkey, _MOST_TIMES_SQLITE),
+            Goal(f"p99 on Valkey, {most} streams", valkey_ms, _MOST_VALKEY_P99_MS, unit=" ms"),
         ]
 
 
 def measure_stores(tell: Callable[[str], None], *, is_quick: bool) -> Stores:
-    """Both in turn, on the same cores."""
+    """All in turn, on the same cores."""
     timing, rounds, all_streams = (_QUICK, 1, (5,)) if is_quick else (_FULL, _ROUNDS, _STREAMS)
     found = Stores({})
     for number in range(rounds):
-        for contestant in (HEADRACE, POSTGRES):
+        for contestant in (HEADRACE, POSTGRES, VALKEY):
             with served(contestant, timing.events) as server:
                 load(server, 4, timing)
                 for streams in all_streams:
@@ -75,10 +87,9 @@ def stores_section(measured: Stores) -> str:
         "| | streams | delay p50, ms | p99, ms | CPU of the server, µs per event |",
         "|---|---:|---:|---:|---:|",
     ]
-    titles = {HEADRACE.name: "SQLite", POSTGRES.name: "PostgreSQL"}
     for name, streams in measured.levels:
         lines.append(
-            f"| {titles[name]} | {streams} | {measured.p50_ms(name, streams):.1f}"
+            f"| {_TITLES[name]} | {streams} | {measured.p50_ms(name, streams):.1f}"
             f" | {measured.p99_ms(name, streams):.1f} | {measured.cpu_us(name, streams):.0f} |"
         )
     return "\n".join(lines)

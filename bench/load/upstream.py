@@ -15,7 +15,7 @@ import sys
 
 from bench.load.mark import EVENTS_A_SECOND, mark, now_ns
 
-_HEAD = (
+HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n"
     b"transfer-encoding: chunked\r\nconnection: close\r\n\r\n"
 )
@@ -42,6 +42,12 @@ def _around(field: str) -> tuple[bytes, bytes]:
 
 _THOUGHT, _SAID = _around("reasoning_content"), _around("content")
 _LAST = _chunk({}, "stop") + b"data: [DONE]\n\n"
+
+
+def make_event(at_ns: int) -> bytes:
+    """One event of the answer's text, as a chunk of HTTP."""
+    before, after = _SAID
+    return _chunked(before + mark(at_ns) + after)
 
 
 class _Stream:
@@ -113,7 +119,7 @@ class Upstream:
         stream = self._streams[number]
         try:
             if stream.is_asked():
-                stream.peer.send(_HEAD)
+                stream.peer.send(HEAD)
                 heapq.heappush(self._due, (now_ns() + self._pause_ns, number))
         except OSError:
             self._drop(number)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.page.opening import MESSAGES, Opening, fill_conversation, measure_opening
+
 SIZES = (80_000, 260_000)
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 _PATIENCE_S = 120.0
@@ -40,6 +42,7 @@ class Pages:
 
     ours: dict[int, Sample]
     peer: dict[int, Sample]
+    opening: Opening
 
 
 def pages(rounds: int, tell: Callable[[str], None]) -> Pages | None:
@@ -55,10 +58,13 @@ def pages(rounds: int, tell: Callable[[str], None]) -> Pages | None:
                 for name, measure in (("ours", _ours), ("peer", _peer)):
                     tell(f"page {name}, {chars} characters, round {number + 1} of {rounds}")
                     samples.setdefault((name, chars), []).append(measure(chromium, url, chars))
+        tell(f"page with {MESSAGES:,} messages, and on a slow link")
+        opening = measure_opening(chromium, url, fill_conversation(url), rounds)
     medians = {key: _median(some) for key, some in samples.items()}
     return Pages(
         ours={chars: medians["ours", chars] for chars in SIZES},
         peer={chars: medians["peer", chars] for chars in SIZES},
+        opening=opening,
     )
 
 
@@ -136,6 +142,7 @@ def _measured(browser: Any, begin: Callable[[Any], None], go: Callable[[Any], No
     begin(page)
     session = context.new_cdp_session(page)
     session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.evaluate("() => { window.longest = 0; }")
     before = _metrics(session)
     go(page)
     time.sleep(0.5)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bench.goal import Goal
 from bench.page.contest import SIZES, Pages, Sample
+from bench.page.opening import LINK_BYTES_S, LINK_LATENCY_MS, MESSAGES
 
 _TEXT = """## The web UI
 
@@ -25,7 +27,36 @@ def section(pages: Pages | None) -> str:
     for chars in SIZES:
         ours, peer = pages.ours[chars], pages.peer[chars]
         lines += [_row("**Headrace**", chars, ours, ours), _row("React", chars, peer, ours)]
+    opening = pages.opening
+    lines += [
+        "",
+        f"A conversation of {MESSAGES:,} messages is opened in {opening.long_task_s * 1_000:.0f} ms"
+        f" of the main thread. On a slow link ({LINK_BYTES_S // 1_000} kB/s, {LINK_LATENCY_MS} ms)"
+        f" something is painted after {opening.paint_s:.1f} s, and the composer is there after"
+        f" {opening.ready_s:.1f} s.",
+    ]
     return "\n".join(lines)
+
+
+def page_goals(pages: Pages | None) -> list[Goal]:
+    """What the web UI promises."""
+    if pages is None:
+        return []
+    short, long = SIZES
+    ours, opening = pages.ours, pages.opening
+    shares = [
+        Goal(f"page vs React, {chars:,}", ours[chars].task_s / pages.peer[chars].task_s, 0.333)
+        for chars in SIZES
+    ]
+    longest_ms = max(one.longest_ms for one in ours.values())
+    return [
+        *shares,
+        # Linear is 3.25; a tenth of it for the noise.
+        Goal(f"page, {long / short:g} times the text", ours[long].task_s / ours[short].task_s, 3.6),
+        Goal("page, longest task", longest_ms, 50, unit=" ms"),
+        Goal(f"page, {MESSAGES:,} messages", opening.long_task_s * 1_000, 300, unit=" ms"),
+        Goal("page, first paint on a slow link", opening.paint_s, 2.5, unit=" s"),
+    ]
 
 
 def _row(name: str, chars: int, sample: Sample, ours: Sample) -> str:

@@ -26,6 +26,8 @@ from headrace.server.process import open_listener
 
 HERE = Path(__file__).parent
 TEXT_CHARS = 20_000
+SHORT_CHARS = 600
+"""Length of an answer in a conversation of many messages."""
 _DELTA_CHARS = 16
 _DELTAS_A_TICK = 8
 _TICK_S = 0.008
@@ -63,6 +65,8 @@ class _Pace:
 
 
 def _play(heard: Any) -> ScriptedTurn:
+    if not heard.user.isdigit():
+        return turn(say(prose(SHORT_CHARS)))
     chars = int(heard.user)
     reasoning = think(prose(chars - TEXT_CHARS), deltas=_DELTA_CHARS)
     return turn(reasoning, say(prose(TEXT_CHARS), deltas=_DELTA_CHARS), pace_s=0.001)

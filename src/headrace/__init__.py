@@ -67,7 +67,9 @@ if TYPE_CHECKING:
         WireError,
     )
     from headrace.events import Record, decode_record, encode_record
+    from headrace.mcp import MCP
     from headrace.messages import CallResult, InputRequest, Message, fold, fold_candidates, history
+    from headrace.otel import OpenTelemetry
     from headrace.outcome import ErrorInfo, FinishReason
     from headrace.prices import price
     from headrace.recording import ReplayTransport
@@ -121,7 +123,9 @@ _NAMES = {
         " WireError"
     ),
     "headrace.events": "Record decode_record encode_record",
+    "headrace.mcp": "MCP",
     "headrace.messages": "CallResult InputRequest Message fold fold_candidates history",
+    "headrace.otel": "OpenTelemetry",
     "headrace.outcome": "ErrorInfo FinishReason",
     "headrace.prices": "price",
     "headrace.recording": "ReplayTransport",
@@ -183,11 +187,13 @@ __all__ = [
     "LimitExceeded",
     "ListedModel",
     "Location",
+    "MCP",
     "MCPServer",
     "Message",
     "Middleware",
     "NEVER",
     "NotePad",
+    "OpenTelemetry",
     "Options",
     "OutputInvalid",
     "OutputSchema",

@@ -6,6 +6,7 @@ rejected.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from ipaddress import (
     IPv4Address,
     IPv4Network,
@@ -36,9 +37,24 @@ _SPECIAL = [
 ]  # fmt: skip
 _GLOBAL = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 _LOOPBACK = IPv4Network("127.0.0.0/8")
 _LOOPBACK_6 = IPv6Address("::1")
 _ANY = (IPv4Address("0.0.0.0"), IPv6Address("::"))
+
+
+@lru_cache(maxsize=256)
+def find_server(url: str) -> tuple[str, int | None] | None:
+    """Return the host and the port of a URL, without login, path and query, or None if it names no
+    host. The port is None if it is the default of the scheme."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    if host is None:
+        return None
+    return host, None if port == _DEFAULT_PORTS.get(parts.scheme) else port
 
 
 def is_public(address: Address) -> bool:

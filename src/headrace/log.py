@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import Literal, TypeAlias
 
-Layer: TypeAlias = Literal["wire", "transport", "turn", "engine", "server"]
+Layer: TypeAlias = Literal["wire", "transport", "mcp", "turn", "engine", "server", "access"]
 
 # Without a handler, Python would print warnings on stderr.
 logging.getLogger("headrace").addHandler(logging.NullHandler())

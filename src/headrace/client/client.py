@@ -248,14 +248,29 @@ class AsyncClient:
         """Switch to the branch that ends with this message."""
         return await self._update(conversation_id, api.ConversationUpdate(leaf_id=leaf_id))
 
+    async def pin(self, conversation_id: str, *, is_pinned: bool = True) -> Conversation:
+        """Keep a conversation at the top of the user's list, or do not any more."""
+        return await self._update(conversation_id, api.ConversationUpdate(is_pinned=is_pinned))
+
+    async def mark_read(self, conversation_id: str) -> Conversation:
+        """Note that the user has seen the last answer of a conversation."""
+        return await self._update(conversation_id, api.ConversationUpdate(is_unread=False))
+
+    async def instruct(self, conversation_id: str, instructions: str) -> Conversation:
+        """Set the instructions for every answer of a conversation; an empty text removes them."""
+        return await self._update(
+            conversation_id, api.ConversationUpdate(instructions=instructions)
+        )
+
     async def delete(self, conversation_id: str) -> None:
         """Delete a conversation; its live runs are cancelled."""
         await self._read("DELETE", _path(conversation_id))
 
     async def export(
-        self, conversation_id: str, format: Literal["json", "markdown"] = "json"
+        self, conversation_id: str, format: Literal["json", "markdown", "markdown-steps"] = "json"
     ) -> str:
-        """Export a conversation: all branches as JSON, or the one that is shown as Markdown."""
+        """Export a conversation: all branches as JSON, or the one that is shown as Markdown,
+        without or with its reasoning and tools."""
         path = f"{_path(conversation_id)}/export?format={format}"
         return (await self._read("GET", path)).decode()
 

@@ -39,6 +39,7 @@ from headrace.events.run import (
     ToolProgress,
     ToolResult,
     ToolStarted,
+    TraceIds,
     UserMessageAdded,
 )
 from headrace.events.stamp import Stamp
@@ -139,6 +140,7 @@ __all__ = [
     "ToolProgress",
     "ToolResult",
     "ToolStarted",
+    "TraceIds",
     "TurnEvent",
     "TurnFailed",
     "TurnFinished",

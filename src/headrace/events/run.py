@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 from headrace.content import Content, PromptContent
 from headrace.events.base import BaseEvent
 from headrace.outcome import ErrorCategory, FinishReason
@@ -16,6 +18,20 @@ InputDecision: TypeAlias = Literal["accepted", "denied", "expired"]
 # --- run events: what the engine adds --------------------------------------------
 
 
+class TraceIds(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """The span of a distributed trace that stands for a run, from its start or from a resumption
+    until it ends or stops. The ids are hexadecimal, as W3C Trace Context writes them."""
+
+    trace_id: str
+    """Id of the trace: 32 digits."""
+    span_id: str
+    """Id of the span: 16 digits."""
+    parent_id: str | None = None
+    """Id of the span around it, such as that of an HTTP request, or None."""
+    is_sampled: bool = True
+    """Whether the trace is recorded."""
+
+
 class RunStarted(BaseEvent, frozen=True, gc=False):
     """A run has started. It is the first event, and comes once."""
 
@@ -24,6 +40,8 @@ class RunStarted(BaseEvent, frozen=True, gc=False):
     model: str | None = None
     """The model as `provider:model`."""
     effort: str | None = None
+    trace: TraceIds | msgspec.UnsetType = msgspec.UNSET
+    """Ids of the span of the run up to its first suspension, if it is traced."""
 
 
 class StepStarted(BaseEvent, frozen=True, gc=False):
@@ -57,6 +75,8 @@ class InputRequested(BaseEvent, frozen=True, kw_only=True, omit_defaults=True):
     server: str | None = None
     """Label of the MCP server, if the provider runs the call and asks whether it may. The answer is
     a yes or a no then: the arguments cannot be replaced."""
+    state: Any = None
+    """What the tool needs to go on with the answer, if it can do so in another process."""
 
 
 class InputAnswered(BaseEvent, frozen=True, kw_only=True, omit_defaults=True):
@@ -118,6 +138,8 @@ class RunResumed(BaseEvent, frozen=True, omit_defaults=True, gc=False):
     """How often the run has been resumed, this time included."""
     node: str | None = None
     """The server that continues the run."""
+    trace: TraceIds | msgspec.UnsetType = msgspec.UNSET
+    """Ids of the span of the run from here on, if it is traced."""
 
 
 class ToolStarted(BaseEvent, frozen=True):

@@ -17,6 +17,8 @@ class Stamp:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
+        self.epoch = 0
+        """Written into the records: how often the run has been taken over."""
         self._seq = 0
         self._at_ms = 0
 
@@ -35,7 +37,7 @@ class Stamp:
         records: list[Record] = []
         for event in events:
             seq += 1
-            records.append(Record(seq, at_ms, event, path, step))
+            records.append(Record(seq, at_ms, event, path, step, self.epoch))
         self._seq = seq
         return records
 
@@ -49,7 +51,7 @@ class Stamp:
             # Most events share their millisecond with the one before.
             at_ms = self._at_ms
         self._seq = seq = self._seq + 1
-        return Record(seq, at_ms, event, (), step)
+        return Record(seq, at_ms, event, (), step, self.epoch)
 
     def take_back(self, count: int) -> None:
         """Free the numbers of the latest records, because they were not kept."""

@@ -296,6 +296,7 @@ class Assembler:
                 reason=event.reason,
                 by=event.by,
                 answered_ms=record.at_ms,
+                state=None,
             )
 
     def _add_message(self, event: events.UserMessageAdded, record: Record) -> None:

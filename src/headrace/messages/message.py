@@ -217,6 +217,8 @@ class InputRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """When it expires, or None."""
     server: str | None = None
     """Label of the MCP server, if the provider runs the call and asks whether it may."""
+    state: Any = None
+    """What the tool needs to go on with the answer. It is dropped when the answer is there."""
     decision: InputDecision | None = None
     """The answer, or None while there is none."""
     value: Any = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import mimetypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -137,7 +136,7 @@ def _read_input_file(block: Mapping[str, Any]) -> FileContent:
     name = _check_texts({"filename": block.get("filename")})["filename"]
     if "file_data" not in block:
         url = _get_address(block, "file_url")
-        guess = mimetypes.guess_type(name or url)[0]
+        guess = _guess_type(name or url)
         return FileContent(media_type=guess or "application/pdf", name=name, url=url)
     media_type, data = _split_data_url(block["file_data"])
     return FileContent(media_type=media_type, name=name, data=data)
@@ -147,7 +146,7 @@ def _image_from_url(url: str) -> ImageContent:
     if url.startswith("data:"):
         media_type, data = _split_data_url(url)
         return ImageContent(media_type=media_type, data=data)
-    return ImageContent(media_type=mimetypes.guess_type(url)[0] or "image/*", url=url)
+    return ImageContent(media_type=_guess_type(url) or "image/*", url=url)
 
 
 def _read_source(source: Mapping[str, Any], media_type: str) -> dict[str, Any]:
@@ -166,3 +165,10 @@ def _split_data_url(url: str) -> tuple[str, str]:
     if not comma or not semicolon:
         raise ValueError("expected a data: URL with base64")
     return media_type, data
+
+
+def _guess_type(name: str) -> str | None:
+    # The module is slow to import, and few programs get here.
+    import mimetypes  # noqa: PLC0415
+
+    return mimetypes.guess_type(name)[0]

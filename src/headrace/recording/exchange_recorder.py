@@ -17,8 +17,8 @@ import msgspec
 from headrace.errors import UsageError
 from headrace.recording.file import MaskedFile
 from headrace.secrets.known import HIDDEN
+from headrace.transport.body.decompression import ENCODINGS, Inflation
 from headrace.transport.call_secrets import address_of, recordable_body, secrets_of, shown_headers
-from headrace.transport.decompression import ENCODINGS, Inflation
 from headrace.transport.stream_error import StreamBroken
 from headrace.transport.transport import HTTPCall
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
-from urllib.parse import quote
 
 import msgspec
 
@@ -72,6 +71,9 @@ def _forms(secret: str, mark: str) -> set[str]:
             f"{mark!r}; got one of {len(secret)}"
         )
     written = msgspec.json.encode(secret).decode()[1:-1]
+    # Imported late: it takes a millisecond, and programs without a key do not get here.
+    from urllib.parse import quote  # noqa: PLC0415
+
     return {secret, written, quote(secret, safe="")}
 
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from headrace.encoders import Effort
 from headrace.messages import InputRequest
 from headrace.projections.ux.segment import MessageEvent
+from headrace.server.storage.snippet import SnippetPart
 from headrace.server.storage.store.store import Conversation, StoredMessage
+from headrace.usage import Usage
 
 MAX_PAGE = 100
 """Most conversations, or messages of a conversation, in one response."""
 MAX_PAGE_BYTES = 524_288
 """Most bytes of messages in one response, as they are stored. One message is always sent."""
+MAX_INSTRUCTIONS = 8_000
+"""Most characters of the instructions of a user or a conversation."""
 MAX_KEY_CHARS = 200
 """Longest value of the header `Idempotency-Key`."""
 
@@ -42,6 +46,8 @@ class ChatRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Whether another answer to the same message may be written at the same time."""
     attachments: tuple[str, ...] = ()
     """Ids of uploaded files, which become part of the message."""
+    instructions: Annotated[str, msgspec.Meta(max_length=MAX_INSTRUCTIONS)] | None = None
+    """Instructions for every answer of a new conversation; a stored one has its own."""
     mode: Literal["reject", "steer", "queue"] = "reject"
     """What happens to a message while an answer is being written: it is refused with 409, passed on
     to the model with the next step of that answer, or asked when the answer is there. With `steer`
@@ -69,6 +75,12 @@ class ConversationUpdate(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """The new title."""
     leaf_id: str | None = None
     """The message that the next one follows: selects the branch that is shown."""
+    is_pinned: bool | None = None
+    """Whether to keep it at the top of the list."""
+    is_unread: bool | None = None
+    """Whether its last answer is unread. A client that has shown it sends false."""
+    instructions: Annotated[str, msgspec.Meta(max_length=MAX_INSTRUCTIONS)] | None = None
+    """Instructions for every answer of this conversation; an empty text removes them."""
 
 
 # --- responses ------------------------------------------------------------------------
@@ -164,6 +176,18 @@ class ConversationDetail(msgspec.Struct, frozen=True, kw_only=True):
         return select_branch(self.messages, self.conversation.leaf_id)
 
 
+AnswerState: TypeAlias = Literal["writing", "waiting"]
+
+
+class Hit(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a search has found its words in a conversation."""
+
+    message_id: str
+    """The newest message that has them."""
+    snippet: tuple[SnippetPart, ...]
+    """The text around the first of them, in parts; empty if the message is very long."""
+
+
 class ConversationPage(msgspec.Struct, frozen=True, kw_only=True):
     """One page of the list of conversations."""
 
@@ -171,6 +195,15 @@ class ConversationPage(msgspec.Struct, frozen=True, kw_only=True):
     """The most recently used first."""
     next: str | None
     """The value of `before` for the next page, or None if this is the last one."""
+    pinned: list[Conversation] = []
+    """The conversations that the user has pinned, at most 100. Only on the first page of the list;
+    they are among `conversations` as well, where their time puts them."""
+    hits: dict[str, Hit] = {}
+    """Where a search has found its words, by the id of the conversation. Conversations that were
+    found by their title alone are missing."""
+    live: dict[str, AnswerState] = {}
+    """The user's conversations, by id, with an answer that is being written (`writing`) or waits
+    for input (`waiting`), on whatever page they are. At most 100 answers count."""
 
 
 class ConversationExport(msgspec.Struct, frozen=True, kw_only=True):
@@ -195,6 +228,8 @@ class ModelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The values that `ChatRequest.effort` may have."""
     is_rehearsal: bool
     """Whether it is the rehearsal model, which is not a language model."""
+    context_window: int | None = None
+    """Most tokens of a request and its answer; None if unknown."""
 
 
 class ModelList(msgspec.Struct, frozen=True, kw_only=True):
@@ -202,6 +237,55 @@ class ModelList(msgspec.Struct, frozen=True, kw_only=True):
 
     models: list[ModelInfo]
     """The models, in the order in which the server lists them."""
+
+
+class RunTimeline(msgspec.Struct, frozen=True, kw_only=True):
+    """When a run did what, to be drawn."""
+
+    started_ms: int
+    """Time of the first record."""
+    duration_ms: int
+    """Time from the first record to the last."""
+    lanes: list[TimelineLane]
+    """Reasoning, tools and text, each in a row of its own."""
+    is_live: bool
+    """Whether the run goes on."""
+    is_rough: bool
+    """Whether the records have expired, and the times are those that the message keeps."""
+    first_text_ms: int | None = None
+    """Time from the start to the first text."""
+    usage: Usage | None = None
+    """Token counts and cost; null if unknown."""
+
+
+class TimelineLane(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of a timeline."""
+
+    kind: str
+    """`reasoning`, `tool`, `text`, `media` or `opaque`."""
+    label: str
+    """Name of the tool, or the kind."""
+    depth: int
+    """How many calls of sub-agents it is inside of."""
+    ms: int
+    """Sum of the durations."""
+    spans: list[TimelineSpan]
+    """The stretches of time, from the start of the run on."""
+
+
+class TimelineSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """One stretch of time."""
+
+    kind: str
+    """As that of the row; `call` for arguments that are written."""
+    start_ms: int
+    """Time from the start of the run."""
+    end_ms: int
+    """Time from the start of the run."""
+    chars: int = 0
+    """Number of characters."""
+    is_error: bool = False
+    """Whether the tool failed."""
 
 
 class CancelResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,13 +46,13 @@ class LogLimit(logging.Filter):
 
 @contextmanager
 def limit_logs() -> Generator[None]:
-    """Limit the loggers that a stranger's requests can make talk, until the block is left."""
-    limit = LogLimit()
-    loggers = [logging.getLogger(name) for name in _NAMES]
-    for logger in loggers:
+    """Limit the loggers that a stranger's requests can make talk, until the block is left. Each has
+    a limit of its own, so that none can hide what another says."""
+    limits = {logging.getLogger(name): LogLimit() for name in _NAMES}
+    for logger, limit in limits.items():
         logger.addFilter(limit)
     try:
         yield
     finally:
-        for logger in loggers:
+        for logger, limit in limits.items():
             logger.removeFilter(limit)

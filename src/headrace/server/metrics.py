@@ -27,6 +27,12 @@ def format_metrics(
             f"{name} {metric.value}",
         ]
     lines += _fallbacks(service)
+    statistics = service.runs.statistics
+    lines += statistics.format()
+    telemetry = service.telemetry
+    # OpenTelemetry measures the same, and more.
+    histograms = statistics.histograms if telemetry is None else telemetry.histograms
+    lines += histograms.format()
     return "\n".join(lines) + "\n"
 
 

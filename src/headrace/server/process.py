@@ -128,9 +128,13 @@ async def serve(
         ws_max_size=service.settings.max_upload_bytes,
         # Text that is streamed in small pieces is not worth it.
         ws_per_message_deflate=False,
+        # Whoever starts the server decides where its log goes.
+        log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
+        # Headers of proxies count only where `TrustedProxies` says so.
+        proxy_headers=False,
         backlog=_ACCEPTED_AT_ONCE,
         root_path=service.settings.prefix,
         timeout_graceful_shutdown=int(_SEND_S),

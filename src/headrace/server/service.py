@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 
 from headrace.encoders import Effort, Options
 from headrace.engine import Agent
 from headrace.errors import UsageError
-from headrace.events import LOG_VERSION, RunFinished, UserMessageAdded
+from headrace.events import LOG_VERSION, Record, RunFinished, UserMessageAdded
 from headrace.log import get_logger
 from headrace.messages import Message
+from headrace.server.accounts.identity import Identity
+from headrace.server.accounts.sign_ins import SignIns
+from headrace.server.accounts.user_chores import UserChores
 from headrace.server.gateway import Gateway
+from headrace.server.gateway.offer import GatewayOffer
 from headrace.server.http_error import DoorError, HTTPError
 from headrace.server.response_budget import ResponseBudget
 from headrace.server.runs.live_runs import LiveRuns
-from headrace.server.runs.next_question import read_run_request, start_after
+from headrace.server.runs.next_question import keep_tools, read_run_request, start_after
 from headrace.server.runs.offer import AgentOffer, Offer
 from headrace.server.runs.quota import Quota
 from headrace.server.runs.recovery import Recovery
 from headrace.server.runs.subscription import frames
+from headrace.server.runs.titles.title_writer import TitleWriter
 from headrace.server.runs.unstored import UnstoredRuns
 from headrace.server.runs.watchers import Watchers
 from headrace.server.settings import Settings
@@ -36,13 +41,18 @@ from headrace.server.storage.log import Log
 from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.sqlite_storage import SQLiteStorage
 from headrace.server.storage.storage import Storage
-from headrace.server.storage.store import InboxEntry, RunRow, Store
+from headrace.server.storage.store import InboxEntry, RunRow, RunStart, Store
 from headrace.server.upload_budget import UploadBudget
+from headrace.tools import ToolSourceFailed
+
+if TYPE_CHECKING:
+    from headrace.otel import Telemetry
 
 _EXPIRE_INTERVAL_S = 3600.0
 _REPAIR_INTERVAL_S = 5.0
 _TAKE_OVER_INTERVAL_S = 2.0
 _HOUSEKEEPING_INTERVAL_S = 1.0
+_DELETE_INTERVAL_S = 2.0
 _REVOKED_INTERVAL_S = 0.5
 _EXPIRE_REQUESTS_INTERVAL_S = 60.0
 # How many runs with an expired request are continued at once.
@@ -64,7 +74,7 @@ class Service:
     server has left.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what a server consists of)
         self,
         agents: Mapping[str, Agent],
         settings: Settings,
@@ -75,6 +85,7 @@ class Service:
         store: Store | None = None,
         storage: Storage | None = None,
         gateway: Gateway | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         if (log is None) != (store is None):
             raise UsageError("give both a log and a store, or none of them")
@@ -92,34 +103,51 @@ class Service:
         self.store = self.storage.store
         self.log = self.storage.log
         self.access_tokens = self.storage.access_tokens
+        self._configure_users()
         self.cluster = self.storage.cluster
         self.runs = LiveRuns(
             self.log,
             self.store,
             settings.projection_options,
-            has_users=settings.needs_token,
+            has_users=settings.has_users,
             cluster=self.cluster,
         )
-        self.runs.find_agent = self.find_agent
-        self.runs.on_end = self._ask_left
-        self.runs.continues = settings.on_interrupt == "continue"
-        self.runs.waiting.stream_s = settings.waiting_stream_s
+        self._configure_runs()
         self.quota = Quota(settings, self.runs)
         self.watchers = Watchers(settings)
         self.usage = self.storage.usage
         self.gateway = gateway
+        self.telemetry = telemetry
         self.unstored = UnstoredRuns(
             self.quota, self.watchers, self.usage, self.count_use, clock, settings.heartbeat_s
         )
+        if telemetry is not None:
+            self.unstored.on_turn = telemetry.record_turn
         self.uploads = UploadBudget()
         self.files: Files = self.storage.files
         """Uploads that are not yet part of a message."""
         self.response_budget = ResponseBudget(settings.send_timeout_s)
-        self._recovery = Recovery(self.log, self.store, self.runs.claim)
+        self._recovery = Recovery(self.log, self.store, self.runs.claim, self._emit_lost)
         self.is_ready = False
+        self.on_close: list[Callable[[], Awaitable[None]]] = []
+        """Called when the service is closed, before the storage is."""
         self._opening: asyncio.Task[None] | None = None
-        self._chores: list[asyncio.Task[None]] = []
+        self._chores: list[asyncio.Task[Any]] = []
         self._waking: set[asyncio.Task[None]] = set()
+
+    def _configure_users(self) -> None:
+        self.accounts = self.storage.accounts
+        self.identity = Identity(self.settings, self.storage, self.clock)
+        needs_sign_in = self.settings.needs_sign_in
+        self.sign_ins = SignIns(self.accounts, self.clock) if needs_sign_in else None
+        self.user_chores = UserChores(self)
+
+    def _configure_runs(self) -> None:
+        self.titles: TitleWriter | None = None
+        self.runs.find_agent = self.find_agent
+        self.runs.on_end = self._ask_left
+        self.runs.continues = self.settings.on_interrupt == "continue"
+        self.runs.waiting.stream_s = self.settings.waiting_stream_s
 
     @property
     def database(self) -> Database:
@@ -165,12 +193,21 @@ class Service:
             (self.expire_requests, _EXPIRE_REQUESTS_INTERVAL_S),
             (self.expire, _EXPIRE_INTERVAL_S),
             (self.expire_files, _EXPIRE_INTERVAL_S),
+            (self.user_chores.expire_sign_ins, _EXPIRE_INTERVAL_S),
+            (self.user_chores.expire_conversations, _EXPIRE_INTERVAL_S),
+            (self.user_chores.delete_users, _DELETE_INTERVAL_S),
             (self.repair, _REPAIR_INTERVAL_S),
             (self.take_over, _TAKE_OVER_INTERVAL_S),
             (self.storage.clean_up, _HOUSEKEEPING_INTERVAL_S),
             (self.end_revoked_streams, _REVOKED_INTERVAL_S),
         )
         self._chores = [asyncio.create_task(_repeat(*chore)) for chore in chores]
+        # The first question need not wait for MCP servers to start.
+        self._chores += [
+            asyncio.create_task(source.list_tools())
+            for agent in self.agents.values()
+            for source in agent.tools.sources
+        ]
         self.is_ready = True
 
     # -- runs that wait, and questions that wait for a run
@@ -180,16 +217,52 @@ class Service:
         this server does not have the agent any more, or is too old for the log of the run."""
         if row.log_version > LOG_VERSION:
             raise UsageError(f"a newer Headrace has written the log of the run {row.id}")
+        agent = await self.add_instructions(self._prepare_agent(row), row)
+        agent = await agent.load_tools(read_run_request(row).mcp_tools)
+        branch = await self.store.branch(row.owner, row.parent_id)
+        return agent, [stored.message for stored in branch]
+
+    async def add_instructions(self, agent: Agent, row: RunRow) -> Agent:
+        """Return the agent of a run with the instructions of the user for the conversation. Clients
+        of other APIs send their own."""
+        if read_run_request(row).door != "headrace":
+            return agent
+        conversation = await self.store.conversation(row.owner, row.conversation_id)
+        texts = [text for text in (agent.instructions, conversation.instructions) if text]
+        return agent.replace(instructions="\n\n".join(texts) or None)
+
+    def _prepare_agent(self, row: RunRow) -> Agent:
         agent = self.agents.get(row.model) or self._find_gateway_agent(row)
         if agent is None:
             raise UsageError(f"this server has no model {row.model} to continue the answer with")
-        request = read_run_request(row)
-        branch = await self.store.branch(row.owner, row.parent_id)
-        return request.prepare(agent), [stored.message for stored in branch]
+        return read_run_request(row).prepare(agent)
+
+    async def pin_tools(self, agent: Agent, start: RunStart) -> tuple[Agent, RunStart]:
+        """Ask the MCP servers of an agent for their tools. Returns the agent with the tools, and
+        the start of a run that keeps the list with the run. Raises an `HTTPError` of 503 if a
+        server that is required cannot be reached."""
+        if not agent.tools.sources:
+            return agent, start
+        try:
+            loaded = await agent.load_tools()
+        except ToolSourceFailed as error:
+            raise HTTPError(503, "tools_unavailable", str(error), retry_after_s=5.0) from None
+        return loaded, keep_tools(start, loaded.tools.pins)
 
     def _find_gateway_agent(self, row: RunRow) -> Agent | None:
-        model = None if self.gateway is None else self.gateway.find(User(row.owner), row.model)
+        model = self._find_gateway_model(User(row.owner), row.model)
         return None if model is None else model.to_agent()
+
+    def _find_gateway_model(self, user: User, name: str) -> GatewayOffer | None:
+        model = None if self.gateway is None else self.gateway.find(user, name)
+        if model is not None and self.telemetry is not None:
+            model.wrap_agent = self.telemetry.trace
+        return model
+
+    def _emit_lost(self, row: RunRow, records: Sequence[Record]) -> None:
+        """Record the spans of a run that a killed server has left, and that was closed."""
+        if self.telemetry is not None:
+            self.telemetry.emit_lost(row.model, records)
 
     async def _resume(self, row: RunRow) -> None:
         try:
@@ -248,6 +321,7 @@ class Service:
     async def _ask_after(self, row: RunRow, question: InboxEntry) -> None:
         """Begin the answer to a question that was asked while another answer was written."""
         start = start_after(row, question, self.clock())
+        _, start = await self.pin_tools(self._prepare_agent(row), start)
         with self.quota.reserve(row.owner, start.run_id, is_checked=False):
             started = await self.store.begin(start)
             await self.store.take_entries([question.id])
@@ -359,13 +433,19 @@ class Service:
             chore.cancel()
         drain_s = self.settings.drain_s
         await asyncio.gather(self.runs.drain(drain_s), self.unstored.drain(drain_s))
+        if self.titles is not None:
+            await self.titles.aclose()
         await asyncio.gather(*self._chores, return_exceptions=True)
+        for close in self.on_close:
+            await close()
         for agent in self.agents.values():
             await agent.aclose()
         if self.gateway is not None:
             await self.gateway.aclose()
         if self.cluster is not None:
             await self.cluster.close()
+        if self.sign_ins is not None:
+            self.sign_ins.close()
         await self.storage.close()
 
     async def owner(self, request: Request) -> str:
@@ -375,28 +455,20 @@ class Service:
     async def user(self, request: HTTPConnection, scope: Scope = "chat") -> User:
         """Return the user of a request.
 
-        Raises an `HTTPError` of 401 for an unknown access token, and of 403 for one that has
-        another scope.
+        Raises an `HTTPError` of 401 for a request that names no user or a wrong one, and of 403 for
+        a user who may not do what the scope says.
         """
-        if not self.settings.needs_token:
-            return LOCAL_USER
-        value = read_access_token(request.headers)
-        user = None if value is None else await self.access_tokens.find_user(value)
-        if user is None:
-            text = "this server requires an access token in the header Authorization: Bearer …"
-            if value is not None:
-                text = "this access token is unknown to the server, or was revoked"
-            raise HTTPError(401, "no_token", text)
-        if user.scope != scope:
-            text = f"this needs an access token with the scope {scope}"
-            raise HTTPError(403, "wrong_scope", text)
+        user = await self.identity.find_user(request, scope)
+        # For the log of requests.
+        request.scope.setdefault("state", {})["user"] = user.owner
         return user
 
     async def end_revoked_streams(self) -> None:
-        """End the streams whose access tokens have been revoked, by this process or another."""
-        in_use = self.watchers.token_hashes
-        if in_use:
-            self.watchers.stop_all(await self.access_tokens.find_revoked(in_use))
+        """End the streams whose access tokens or sign-ins have ended, and those of disabled users,
+        by this process or another."""
+        users = self.watchers.users - {LOCAL_USER}
+        if users:
+            self.watchers.stop_all(await self.identity.find_refused(users))
 
     def offered_names(self, user: User) -> list[str]:
         """Return the names of the models that a user's clients can ask for."""
@@ -411,7 +483,7 @@ class Service:
             raise DoorError(400, "unknown_effort", text)
         if name in self.agents:
             return AgentOffer(name, self.agents[name])
-        model = None if self.gateway is None else self.gateway.find(user, name)
+        model = self._find_gateway_model(user, name)
         if model is None:
             text = f"there is no model {name!r:.100}: GET /v1/models lists what there is"
             raise DoorError(404, "model_not_found", text, param="model")
@@ -444,15 +516,6 @@ class Service:
             text = f"this server allows the efforts {', '.join(self.settings.efforts)}"
             raise HTTPError(422, "unknown_effort", text)
         return name, _with_effort(self.agents[name], effort)
-
-
-def read_access_token(headers: Headers) -> str | None:
-    """Return the access token of a request, or None. Clients of Anthropic's API send it as
-    `x-api-key`."""
-    scheme, _, value = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return value.strip()
-    return headers.get("x-api-key")
 
 
 def _with_effort(agent: Agent, effort: Effort | None) -> Agent:

@@ -10,6 +10,9 @@ import msgspec
 from headrace.encoders import Effort
 from headrace.encoders.chat.quirks import EFFORTS
 
+DEFAULT_AGENT = "default"
+"""Name of the agent of a server that has only one."""
+
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a server; each but `data` has a default."""
@@ -20,6 +23,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Wait for the disk at every commit: safe against power cuts, but much slower."""
     needs_token: bool = False
     """Whether every request must carry an access token, which names its user."""
+    needs_sign_in: bool = False
+    """Whether people sign in with a name and a password. Programs use access tokens."""
+    sign_in_idle_s: float = 14 * 24 * 3600.0
+    """Time after which an unused sign-in ends."""
+    sign_in_max_s: float = 90 * 24 * 3600.0
+    """Time after which every sign-in ends."""
+    trusted_user_header: str = ""
+    """The header in which a trusted proxy names the user of a request, such as `X-Remote-User`."""
+    trusted_proxies: tuple[str, ...] = ()
+    """Addresses or networks of proxies whose headers count, such as `10.0.0.5` or `10.1.0.0/16`."""
     hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
     """Host names under which the server may be reached."""
     origins: tuple[str, ...] = ()
@@ -35,17 +48,15 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     max_watchers_per_run: int = 200
     """Most streams of one answer that are open at once."""
     max_watchers_per_user: int = 100
-    """Most streams of one user that are open at once, if access tokens are required."""
+    """Most streams of one user that are open at once, if the server has users."""
     max_live_runs_per_user: int = 20
-    """Most answers written at once for one user, if access tokens are required."""
+    """Most answers written at once for one user, if the server has users."""
     asks_per_minute: int = 60
-    """Most questions of one user per minute, if access tokens are required; bursts are allowed."""
+    """Most questions of one user per minute, if the server has users; bursts are allowed."""
     searches_per_minute: int = 120
-    """Most searches of one user per minute; bursts are allowed. Without access tokens there is one
-    user."""
+    """Most searches of one user per minute; bursts are allowed. Without users there is one."""
     max_stored_bytes_per_user: int = 1_000_000_000
-    """Most bytes of messages and records stored for one user. Without access tokens there is one
-    user."""
+    """Most bytes of messages and records stored for one user. Without users there is one."""
     efforts: tuple[Effort, ...] = EFFORTS
     """Efforts that a request may ask for."""
     heartbeat_s: float = 15.0
@@ -74,12 +85,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Time that the stream of a run stays open while the run waits for input."""
     keep_logs_s: float = 7 * 24 * 3600.0
     """Time that the records of a run are kept after its end."""
+    keep_conversations_s: float | None = None
+    """Time that a conversation is kept after the last thing that has happened in it; None keeps it
+    until somebody deletes it."""
     has_final_text: bool = False
     """Whether `reasoning_part_completed` of the ux protocol repeats the whole text of the part."""
 
     reasoning_events: Literal["openai", "open_responses"] = "openai"
     """How the Responses API streams raw reasoning: as `response.reasoning_text.delta`, which the
     clients of OpenAI read, or as `response.reasoning.delta` of the Open Responses specification."""
+
+    @property
+    def has_users(self) -> bool:
+        """Whether a request must name its user, in one way or another."""
+        return self.needs_token or self.needs_sign_in or bool(self.trusted_user_header)
 
     @property
     def projection_options(self) -> dict[str, dict[str, Any]]:

@@ -21,7 +21,7 @@ from yarl import URL
 from headrace.address import Address, is_public, parse_address
 from headrace.errors import RequestFailed
 from headrace.outcome import ErrorCategory
-from headrace.transport.decompression import ENCODINGS, Inflation
+from headrace.transport.body.decompression import ENCODINGS, Inflation
 from headrace.transport.stream_error import StreamBroken, reason_of
 
 Allows: TypeAlias = Callable[[Address], bool]

@@ -15,9 +15,10 @@ import aiohttp
 
 from headrace.errors import HeadraceError, RequestFailed, UsageError
 from headrace.outcome import ErrorCategory
+from headrace.transport.body.decompression import ENCODINGS
+from headrace.transport.body.push_protocol import create_connector
 from headrace.transport.call_log import CallLog
 from headrace.transport.call_secrets import address_of, secrets_of
-from headrace.transport.decompression import ENCODINGS
 from headrace.transport.env_proxy import find_proxy
 from headrace.transport.error_response import holds_error, refusal
 from headrace.transport.http_stream import HTTPStream, encoding_of
@@ -244,7 +245,7 @@ def _check(call: HTTPCall) -> None:
 def _new_session(timeouts: Timeouts, tls: ssl.SSLContext | None) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
         # A stream keeps its connection for minutes; the caller decides how many there are.
-        connector=aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls),
+        connector=create_connector(tls),
         timeout=aiohttp.ClientTimeout(total=None, connect=timeouts.connect_s),
         cookie_jar=aiohttp.DummyCookieJar(),
         auto_decompress=False,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Self, TypeVar
 
 import aiohttp
 
 from headrace.secrets.known import KnownSecrets
+from headrace.transport.body.decompression import ENCODINGS, Inflation
+from headrace.transport.body.push_protocol import PushProtocol
 from headrace.transport.call_log import CallLog
-from headrace.transport.decompression import ENCODINGS, Inflation
 from headrace.transport.error_response import request_id_of
 from headrace.transport.limits import HTTPLimits, Timeouts
 from headrace.transport.process_pause import find_pause_s
@@ -47,6 +48,10 @@ class HTTPStream:
         self._inflation = Inflation(encoding, limit) if encoding in ENCODINGS else None
         self._pieces: Iterator[bytes] = iter(())
         self._log: CallLog | None = None
+        self._take: Callable[[bytes], bool] | None = None
+        self._paused_or_ended: asyncio.Future[bool] | None = None
+        connection = response.connection
+        self._protocol = None if connection is None else connection.protocol
 
     def start_log(self, log: CallLog) -> None:
         """Log that the response has begun, and later that it was closed."""
@@ -79,9 +84,78 @@ class HTTPStream:
             raise StopAsyncIteration
         return read
 
+    async def drain(self, take: Callable[[bytes], bool]) -> bool:
+        """Call `take` with each read as it comes, until it returns True to ask for a pause (returns
+        True) or the response has ended (returns False). Raises as iteration does.
+
+        This is the fast way: `take` is called inside the callback of the socket if possible.
+        """
+        protocol = self._protocol
+        if isinstance(protocol, PushProtocol) and self._inflation is None:
+            for piece in self._pieces:
+                if take(piece):
+                    return True
+            content = self._content
+            if content.exception() is None:
+                read = content.read_nowait()
+                if read and take(read):
+                    return True
+            is_over = content.is_eof() or content.exception() is not None or self._is_closed
+            if protocol.is_pushing and not is_over and await self._receive(protocol, take):
+                return True
+        async for read in self:
+            if take(read):
+                return True
+        return False
+
+    async def _receive(self, protocol: PushProtocol, take: Callable[[bytes], bool]) -> bool:
+        """Have reads pushed until `take` asks for a pause. Returns False at the end, whatever ended
+        the response."""
+        self._paused_or_ended = self._loop.create_future()
+        self._take = take
+        self._waiting_since_s = self._loop.time()
+        if self._watch is None:
+            self._watch_in(self._idle_s)
+        protocol.receiver = self
+        try:
+            return await self._paused_or_ended
+        finally:
+            protocol.receiver = self._paused_or_ended = self._take = None
+            self._waiting_since_s = None
+
+    def push(self, data: bytes) -> None:
+        """Take bytes from the socket; called by the protocol."""
+        take, future = self._take, self._paused_or_ended
+        assert take is not None
+        assert future is not None
+        self._waiting_since_s = self._loop.time()
+        try:
+            is_paused = take(data)
+        except Exception as error:  # noqa: BLE001 (raised where the stream is read)
+            self._stop_receiving()
+            if not future.done():
+                future.set_exception(error)
+            return
+        if is_paused:
+            # What comes now is buffered by aiohttp.
+            self._stop_receiving()
+            if not future.done():
+                future.set_result(True)
+
+    def end(self) -> None:
+        """Note that no more bytes are pushed; called by the protocol."""
+        future = self._paused_or_ended
+        if future is not None and not future.done():
+            future.set_result(False)
+
+    def _stop_receiving(self) -> None:
+        if isinstance(self._protocol, PushProtocol):
+            self._protocol.receiver = None
+
     async def aclose(self) -> None:
         """Close the connection, or return it to the pool if the response has ended."""
         self._is_closed = True
+        self.end()
         if self._watch is not None:
             self._watch.cancel()
         self._response.close()
@@ -153,6 +227,7 @@ class HTTPStream:
             return
         if self._waiting_since_s == since_s:
             self._content.set_exception(aiohttp.SocketTimeoutError())
+            self.end()
         elif self._waiting_since_s is not None and self._watch is None:
             self._watch_in(self._idle_s)
 

@@ -11,6 +11,7 @@ import atexit
 import queue
 import threading
 from collections.abc import AsyncIterable, Coroutine, Iterator
+from concurrent.futures import Future
 from typing import Any, Generic, Self, TypeVar
 
 from headrace.errors import UsageError
@@ -25,7 +26,8 @@ _CLOSING_S = 5.0
 class LoopThread:
     """An event loop in a daemon thread, started when it is first used."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "headrace") -> None:
+        self._name = name
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -39,6 +41,11 @@ class LoopThread:
         except BaseException:
             future.cancel()
             raise
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start a coroutine and return a future for its result; cancelling it cancels the
+        coroutine. The context variables of the caller are those of the coroutine."""
+        return asyncio.run_coroutine_threadsafe(work, self._running(work))
 
     def iterate(self, source: AsyncIterable[list[T]]) -> Reads[T]:
         """Iterate over the lists of an async iterator. Reading starts at once."""
@@ -70,7 +77,7 @@ class LoopThread:
     def _start(self) -> None:
         has_started = threading.Event()
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._live(has_started)), name="headrace", daemon=True
+            target=lambda: asyncio.run(self._live(has_started)), name=self._name, daemon=True
         )
         self._thread.start()
         has_started.wait()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 
@@ -63,6 +63,16 @@ class ByteStream(Protocol):
 
     async def aclose(self) -> None:
         """Close the connection now, even if more is to come."""
+        ...
+
+
+@runtime_checkable
+class PushStream(ByteStream, Protocol):
+    """A stream that can pass its reads to a function as they come, without a task for each."""
+
+    async def drain(self, take: Callable[[bytes], bool]) -> bool:
+        """Call `take` with each read, until it returns True to ask for a pause (returns True), or
+        the stream has ended (returns False). Raises what iteration raises."""
         ...
 
 

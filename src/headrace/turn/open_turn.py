@@ -19,7 +19,13 @@ from headrace.transport.call_secrets import keys_of, secrets_of
 from headrace.transport.process_pause import PauseAwareTimeout
 from headrace.transport.retry import DEFAULT_POLICY, RetryPolicy, Sleep, retry
 from headrace.transport.stream_error import StreamBroken, stream_broken
-from headrace.transport.transport import ByteStream, HTTPCall, Transport, sign_call
+from headrace.transport.transport import (
+    ByteStream,
+    HTTPCall,
+    PushStream,
+    Transport,
+    sign_call,
+)
 from headrace.turn.key_mask import KeyMask
 from headrace.usage import Usage
 from headrace.wire.decoder import Decoder
@@ -143,15 +149,22 @@ class OpenTurn:
             if not events or take(events):
                 return bool(events)
         feed = self._feed
+        last: list[TurnEvent] = []
+
+        def take_read(read: bytes) -> bool:
+            events = feed(read)
+            if not events:
+                return False
+            if type(events[-1]) in _ENDS:
+                last.extend(events)
+                return True
+            return take(events)
+
         try:
-            async for read in self._reads:
-                events = feed(read)
-                if not events:
-                    continue
-                if type(events[-1]) in _ENDS:
-                    break
-                if take(events):
+            if await self._drain_reads(take_read):
+                if not last:
                     return True
+                events = last
             else:
                 events = self._close_decoder()
         except StreamBroken as error:
@@ -159,6 +172,15 @@ class OpenTurn:
         events = await self._finish(events)
         if events:
             take(events)
+        return False
+
+    async def _drain_reads(self, take: Callable[[bytes], bool]) -> bool:
+        """Pass reads to `take` until it returns True, or until the end (returns False)."""
+        if isinstance(self._reads, PushStream):
+            return await self._reads.drain(take)
+        async for read in self._reads:
+            if take(read):
+                return True
         return False
 
     def _close_decoder(self) -> list[TurnEvent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 from headrace.outcome import ErrorCategory, ErrorInfo
@@ -68,8 +69,7 @@ _FINAL_CODES = frozenset({"insufficient_quota", "quota_exceeded"})
 # Most providers have no code for a prompt that does not fit: they report an invalid request and
 # explain it in the message. These phrases were in use by 2026-11. They are checked only if code,
 # type and status say no more.
-_OVERFLOW = re.compile(
-    r"""
+_OVERFLOW = r"""
       prompt\ is\ too\ long                                     # Anthropic
     | input\ length\ and\ `?max_tokens`?\ exceed\ context\ limit  # Anthropic
     | maximum\ (?:context|prompt)\ length\ is                   # OpenAI, DeepSeek, vLLM, xAI
@@ -86,9 +86,7 @@ _OVERFLOW = re.compile(
     | ContextWindowExceededError                               # LiteLLM
     | input\ is\ too\ long\ for\ requested\ model                 # Bedrock
     | too\ large\ for\ model\ with\ \d+\ maximum\ context\ length      # Mistral
-    """,  # noqa: E501
-    re.VERBOSE | re.IGNORECASE,
-)
+    """  # noqa: E501
 
 _ERROR_MESSAGES = ("errorMessage", "error_message", "error_msg")
 _MESSAGES = ("message", "detail", "msg", "status_msg", *_ERROR_MESSAGES, "error")
@@ -253,7 +251,7 @@ def parse_error(error: Any, *, status: int | None = None) -> ErrorInfo:
         message = _format_validation(outer["detail"])
     if message is None:
         message = next((text for text in map(as_text, as_list(outer.get("errors"))) if text), None)
-    if category == "invalid_request" and _OVERFLOW.search((message or "")[:MAX_MESSAGE_CHARS]):
+    if category == "invalid_request" and _is_overflow(message or ""):
         category = "context_overflow"
     return ErrorInfo(
         category,
@@ -271,3 +269,13 @@ def _find_text(told: dict[str, Any], *names: str) -> str | None:
 def _to_text(value: object) -> str | None:
     number = as_int(value)
     return as_text(value) if number is None else str(number)
+
+
+@cache
+def _compile_overflow() -> re.Pattern[str]:
+    # On first use: it takes a millisecond of the import, and most streams have no error.
+    return re.compile(_OVERFLOW, re.VERBOSE | re.IGNORECASE)
+
+
+def _is_overflow(message: str) -> bool:
+    return _compile_overflow().search(message[:MAX_MESSAGE_CHARS]) is not None

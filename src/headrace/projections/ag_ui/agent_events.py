@@ -232,7 +232,7 @@ class AgentEvents:
     def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[AGUIFrame]:
         if event.part not in self._thoughts:
             return []
-        seals = self._encrypted(self._messages[event.part], event.signature)
+        seals = self._create_encrypted(self._messages[event.part], event.signature)
         rest = self._status.rest(of_open=False)
         return [*self._end_thought(event.part, rest, seals)]
 
@@ -247,7 +247,7 @@ class AgentEvents:
             fr.ReasoningEnd(message_id=thought.id, subagent_run_id=tag),
         ]
 
-    def _encrypted(self, entity_id: str, value: str | None) -> list[AGUIFrame]:
+    def _create_encrypted(self, entity_id: str, value: str | None) -> list[AGUIFrame]:
         if value is None:
             return []
         seal = fr.ReasoningEncryptedValue(
@@ -265,7 +265,7 @@ class AgentEvents:
         return [
             *self._start_thought(id),
             fr.ReasoningMessageEnd(message_id=id, subagent_run_id=tag),
-            *self._encrypted(id, event.data),
+            *self._create_encrypted(id, event.data),
             fr.ReasoningEnd(message_id=id, subagent_run_id=tag),
         ]
 
@@ -274,7 +274,7 @@ class AgentEvents:
         if seal is not None:
             return [seal]
         message_id = self._messages.get(event.part)
-        return [] if message_id is None else self._encrypted(message_id, event.value)
+        return [] if message_id is None else self._create_encrypted(message_id, event.value)
 
     # -- calls
 

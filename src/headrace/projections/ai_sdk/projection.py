@@ -255,10 +255,10 @@ class AISDKProjection:
 
     # -- input
 
-    def _requested(self, event: ev.InputRequested) -> list[AISDKFrame]:
+    def _show_request(self, event: ev.InputRequested) -> list[AISDKFrame]:
         return [] if self._calls is None else self._calls.request(event, ())
 
-    def _answered(self, event: ev.InputAnswered) -> list[AISDKFrame]:
+    def _show_answer(self, event: ev.InputAnswered) -> list[AISDKFrame]:
         return [] if self._calls is None else self._calls.answer(event)
 
     def _user_message(self, event: ev.UserMessageAdded) -> list[AISDKFrame]:
@@ -380,8 +380,8 @@ _HANDLERS: dict[type, _Handler] = {
     ev.CitationAdded: AISDKProjection._citation,
     ev.TurnFinished: AISDKProjection._turn_finished,
     ev.TurnFailed: AISDKProjection._turn_failed,
-    ev.InputRequested: AISDKProjection._requested,
-    ev.InputAnswered: AISDKProjection._answered,
+    ev.InputRequested: AISDKProjection._show_request,
+    ev.InputAnswered: AISDKProjection._show_answer,
     ev.UserMessageAdded: AISDKProjection._user_message,
     ev.StepStarted: AISDKProjection._step_started,
     ev.StepDiscarded: AISDKProjection._step_discarded,

@@ -124,7 +124,7 @@ class MessagesProjection:
             data = event.data
             if not self._is_ours:
                 data = seal_part(self._origin, event, [], data=event.data)
-            return [*frames, BlockStart(self._open.index, _redacted(data))]
+            return [*frames, BlockStart(self._open.index, _to_redacted_block(data))]
         block = describe_start(event, self._is_ours, self._shows_calls) or {}
         self._open = self._add(_kind_of(event), part, event)
         if isinstance(event, ev.ReasoningStarted):
@@ -202,7 +202,7 @@ class MessagesProjection:
             is_text = block.kind == "text"
             more = {"is_of_text": True} if is_text else {"call_id": block.start.call_id}
             data = seal_part(self._origin, block.start, block.seals, **more)
-            frames += self._add_whole(_redacted(data))
+            frames += self._add_whole(_to_redacted_block(data))
         return frames
 
     def _sign(self, block: OpenBlock) -> str | None:
@@ -247,7 +247,7 @@ class MessagesProjection:
         self._late_citations.append(citation)
         return []
 
-    def _cited(self, event: ev.CitationAdded) -> list[MessagesFrame]:
+    def _add_citation(self, event: ev.CitationAdded) -> list[MessagesFrame]:
         return self._cite(event, None) if event.part is None else self._feed_part(event.part, event)
 
     # -- turns, runs and the end
@@ -371,7 +371,7 @@ def _kind_of(event: Any) -> BlockKind:
     return "call" if isinstance(event, ev.ToolCallStarted) else "whole"
 
 
-def _redacted(data: str) -> JSONObject:
+def _to_redacted_block(data: str) -> JSONObject:
     return {"type": "redacted_thinking", "data": data}
 
 
@@ -385,7 +385,7 @@ def create_projection(
 # pyright: reportPrivateUsage=false
 _HANDLERS: dict[type, Callable[[MessagesProjection, Any], list[MessagesFrame]]] = {
     ev.TextStarted: MessagesProjection._text_started,
-    ev.CitationAdded: MessagesProjection._cited,
+    ev.CitationAdded: MessagesProjection._add_citation,
     ev.RunStarted: MessagesProjection._run_started,
     ev.TurnStarted: MessagesProjection._turn_started,
     ev.OutputStarted: MessagesProjection._output_started,

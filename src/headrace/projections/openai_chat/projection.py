@@ -149,13 +149,13 @@ class ChatProjection:
             return []
         return self._write.add(choice, Delta(thinking_blocks=choice.blocks.close(event)))
 
-    def _redacted(self, event: ev.ReasoningRedacted) -> list[ChatFrame]:
+    def _add_redacted(self, event: ev.ReasoningRedacted) -> list[ChatFrame]:
         choice = self._find_choice(event.output)
         if choice is None or not self._sends_blocks:
             return []
         return self._write.add(choice, Delta(thinking_blocks=choice.blocks.redact(event)))
 
-    def _sealed(self, event: ev.PartSealed) -> list[ChatFrame]:
+    def _add_seal(self, event: ev.PartSealed) -> list[ChatFrame]:
         call = self._calls.get(event.part)
         if call is not None:
             if call.extra:
@@ -170,7 +170,7 @@ class ChatProjection:
         blocks = choice.blocks.seal(event)
         return self._write.add(choice, Delta(thinking_blocks=blocks)) if blocks else []
 
-    def _restored(self, event: ev.PartRestored) -> list[ChatFrame]:
+    def _restore(self, event: ev.PartRestored) -> list[ChatFrame]:
         """Complete the arguments of a call; of a text only the gap can be told."""
         call = self._calls.get(event.part)
         if call is None:
@@ -219,7 +219,7 @@ class ChatProjection:
 
     # -- citations and media
 
-    def _cited(self, event: ev.CitationAdded) -> list[ChatFrame]:
+    def _add_citation(self, event: ev.CitationAdded) -> list[ChatFrame]:
         text = None if event.part is None else self._texts.get(event.part)
         if event.part is not None and text is None:
             return []
@@ -361,11 +361,11 @@ _HANDLERS: dict[type, Callable[[ChatProjection, Any], list[ChatFrame]]] = {
     ev.TextStarted: ChatProjection._text_started,
     ev.ReasoningStarted: ChatProjection._reasoning_started,
     ev.ReasoningFinished: ChatProjection._reasoning_finished,
-    ev.ReasoningRedacted: ChatProjection._redacted,
-    ev.PartSealed: ChatProjection._sealed,
-    ev.PartRestored: ChatProjection._restored,
+    ev.ReasoningRedacted: ChatProjection._add_redacted,
+    ev.PartSealed: ChatProjection._add_seal,
+    ev.PartRestored: ChatProjection._restore,
     ev.ToolCallStarted: ChatProjection._call_started,
-    ev.CitationAdded: ChatProjection._cited,
+    ev.CitationAdded: ChatProjection._add_citation,
     ev.MediaProduced: ChatProjection._media,
     ev.RunStarted: ChatProjection._run_started,
     ev.TurnStarted: ChatProjection._turn_started,

@@ -197,7 +197,7 @@ class ResponsesProjection:
     def _reasoning_started(self, event: ev.ReasoningStarted) -> list[ResponsesFrame]:
         return self._output.prose.start_reasoning(event) if self._is_shown(event.output) else []
 
-    def _redacted(self, event: ev.ReasoningRedacted) -> list[ResponsesFrame]:
+    def _add_redacted(self, event: ev.ReasoningRedacted) -> list[ResponsesFrame]:
         return self._output.prose.add_redacted(event) if self._is_shown(event.output) else []
 
     def _part_finished(self, event: ev.TextFinished) -> list[ResponsesFrame]:
@@ -206,14 +206,14 @@ class ResponsesProjection:
     def _reasoning_finished(self, event: ev.ReasoningFinished) -> list[ResponsesFrame]:
         return self._output.prose.finish_part(event.part, event.signature)
 
-    def _restored(self, event: ev.PartRestored) -> list[ResponsesFrame]:
+    def _restore(self, event: ev.PartRestored) -> list[ResponsesFrame]:
         return self._output.restore(event)
 
-    def _sealed(self, event: ev.PartSealed) -> list[ResponsesFrame]:
+    def _add_seal(self, event: ev.PartSealed) -> list[ResponsesFrame]:
         self._output.seal(event)
         return []
 
-    def _cited(self, event: ev.CitationAdded) -> list[ResponsesFrame]:
+    def _add_citation(self, event: ev.CitationAdded) -> list[ResponsesFrame]:
         return self._output.prose.cite(event)
 
     def _call_started(self, event: ev.ToolCallStarted) -> list[ResponsesFrame]:
@@ -343,10 +343,10 @@ _HANDLERS: dict[type, _Handler] = {
     ev.TextFinished: ResponsesProjection._part_finished,
     ev.ReasoningStarted: ResponsesProjection._reasoning_started,
     ev.ReasoningFinished: ResponsesProjection._reasoning_finished,
-    ev.ReasoningRedacted: ResponsesProjection._redacted,
-    ev.PartRestored: ResponsesProjection._restored,
-    ev.PartSealed: ResponsesProjection._sealed,
-    ev.CitationAdded: ResponsesProjection._cited,
+    ev.ReasoningRedacted: ResponsesProjection._add_redacted,
+    ev.PartRestored: ResponsesProjection._restore,
+    ev.PartSealed: ResponsesProjection._add_seal,
+    ev.CitationAdded: ResponsesProjection._add_citation,
     ev.ToolCallStarted: ResponsesProjection._call_started,
     ev.ToolCallFinished: ResponsesProjection._arguments_finished,
     ev.ToolCallMalformed: ResponsesProjection._arguments_finished,

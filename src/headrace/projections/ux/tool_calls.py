@@ -114,12 +114,12 @@ class UXToolCalls:
     def _activity(self, event: ev.ToolActivity) -> list[UXFrame]:
         return self._update_frame(self._by_part[event.part], event.status, detail=event.detail)
 
-    def _requested(self, event: ev.InputRequested) -> list[UXFrame]:
+    def _show_request(self, event: ev.InputRequested) -> list[UXFrame]:
         if event.server is not None:
             self._provider_requests[event.request_id] = event.call_id
         return []
 
-    def _answered(self, event: ev.InputAnswered) -> list[UXFrame]:
+    def _show_answer(self, event: ev.InputAnswered) -> list[UXFrame]:
         """End a call that only asked for an approval, and has got it."""
         call_id = self._provider_requests.pop(event.request_id, None)
         call = None if call_id is None else self._by_id.get(call_id)
@@ -201,8 +201,8 @@ _HANDLERS: dict[type, _Handler] = {
     ev.ToolCallFinished: UXToolCalls._on_finished,
     ev.ToolCallMalformed: UXToolCalls._on_malformed,
     ev.ToolActivity: UXToolCalls._activity,
-    ev.InputRequested: UXToolCalls._requested,
-    ev.InputAnswered: UXToolCalls._answered,
+    ev.InputRequested: UXToolCalls._show_request,
+    ev.InputAnswered: UXToolCalls._show_answer,
     ev.ToolStarted: UXToolCalls._running,
     ev.ToolProgress: UXToolCalls._progress,
     ev.ToolResult: UXToolCalls._result,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -48,6 +49,8 @@ class GatewayOffer:
         self.name = name
         self._fallback = fallback
         self._options = options
+        self.wrap_agent: Callable[[str, Agent], Agent] | None = None
+        """Returns the agent of this name as it is to be run, such as with tracing."""
 
     @property
     def model(self) -> str:
@@ -56,7 +59,8 @@ class GatewayOffer:
 
     def to_agent(self) -> Agent:
         """Return an agent without tools of its own, for answers that are stored."""
-        return Agent(self._fallback).replace(options=self._options)
+        agent = Agent(self._fallback).replace(options=self._options)
+        return agent if self.wrap_agent is None else self.wrap_agent(self.name, agent)
 
     def open(self, asked: IncomingRequest, *, run_id: str, user: str) -> GatewayStream:
         """Prepare the turn. The body of a request goes out as it came if the provider uses the same

@@ -9,10 +9,10 @@ from starlette.responses import Response
 from headrace.errors import RequestFailed
 from headrace.log import get_logger
 from headrace.readers import InvalidRequest
-from headrace.server.http.error_shape import find_error_shape
+from headrace.server.http.error_shape import find_error_shape, local_path
 from headrace.server.http_error import DoorError, HTTPError
 from headrace.server.runs.unstored import to_door_error
-from headrace.server.storage.errors import SearchFailed, StorageFailed
+from headrace.server.storage.errors import SearchFailed, StorageFailed, TextRefused
 from headrace.server.storage.search_terms import TooManyWords
 from headrace.server.storage.store import KeyTaken, NotFound, RunLive
 from headrace.transport.call_secrets import hide_addresses
@@ -31,8 +31,10 @@ def to_http_error(error: Exception) -> HTTPError:
         case RequestFailed():
             text = hide_addresses(str(error))
             return to_door_error(error.category, text, error.retry_after_s)
-        case NotFound():
-            return HTTPError(404, "not_found", str(error))
+        case NotFound() | TextRefused():
+            is_told = isinstance(error, NotFound)
+            text = str(error) if is_told else "nothing with this id was found"
+            return HTTPError(404, "not_found", text)
         case RunLive():
             text = "an answer to this message is being written: watch it, or send is_branch"
             return HTTPError(409, "run_live", text, event_id=error.message_id)
@@ -54,7 +56,7 @@ async def handle_router_error(request: Request, error: Exception) -> Response:
     """Report an error of Starlette's router in the same form as every other error of the path."""
     assert isinstance(error, HTTPException)
     code, text = _ROUTER_ERRORS.get(error.status_code, ("refused", error.detail))
-    report = find_error_shape(request.url.path)
+    report = find_error_shape(local_path(request.scope))
     response = report(DoorError(error.status_code, code, text), request.state.request_id)
     response.headers.update(error.headers or {})
     return response

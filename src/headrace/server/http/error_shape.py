@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from starlette.responses import PlainTextResponse, Response
+from starlette.types import Scope
 
 from headrace.outcome import ERROR_CATEGORIES
 from headrace.projections.openai_chat import to_error
@@ -15,6 +16,15 @@ UPLOAD_PATHS: Final = ("/v1/", "/api/ai-sdk/", "/api/ag-ui", "/api/files")
 """Addresses whose requests may be as long as `Settings.max_upload_bytes`."""
 ErrorShape: TypeAlias = Callable[[HTTPError, str], Response]
 """Returns the response for an error and the id of the request."""
+
+
+def local_path(scope: Scope) -> str:
+    """Return the address of a request inside of the application, without the prefix that it is
+    mounted or served under."""
+    path: str = scope["path"]
+    prefix: str = scope.get("root_path", "")
+    inside = path.removeprefix(prefix)
+    return inside if inside.startswith("/") else path
 
 
 def find_error_shape(path: str) -> ErrorShape:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from headrace.server.http.direct_writer import DIRECT_BYTES, DirectWriter, find_direct_writer
+from headrace.server.runs.broadcast import Subscription
 from headrace.server.sse import HEARTBEAT
 from headrace.transport.process_pause import find_pause_s
 
@@ -75,6 +79,7 @@ class EventStream:
         self._timer_due_s = float("inf")
         self._heartbeat: asyncio.Task[None] | None = None
         self._probe_s: float | None = None
+        self._loop_time = time.monotonic
         self._is_stuck = False
         self._is_stopped = False
         self._is_cancelled = False
@@ -85,6 +90,7 @@ class EventStream:
         assert sending is not None
         self._send_message = send
         disconnect: asyncio.Task[None] | None = None
+        writer: DirectWriter | None = None
         connection = _connection_of(receive)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self._headers})
@@ -95,18 +101,22 @@ class EventStream:
             disconnect.add_done_callback(lambda _: self._cancel(sending))
             if hasattr(connection, "on_half_close"):
                 connection.on_half_close = self._probe
-            self._sent_at_s = asyncio.get_running_loop().time()
+            self._loop_time = asyncio.get_running_loop().time
+            self._sent_at_s = self._loop_time()
             self._check_client(sending, send)
             if getattr(connection, "has_ended_input", False):
                 self._probe()
             if not self._is_stopped:
-                await self._send_all(send)
+                writer = find_direct_writer(scope, receive)
+                await self._send_all(send, writer)
         except asyncio.CancelledError:
             # Cancelled by ourselves, or by a server that stops.
             if not self._is_cancelled or sending.uncancel() > 0:
                 raise
         finally:
             self._is_done = True
+            if writer is not None:
+                scope[DIRECT_BYTES] = writer.written_bytes
             if hasattr(connection, "on_half_close"):
                 connection.on_half_close = None
             await self._end(disconnect)
@@ -160,26 +170,41 @@ class EventStream:
         if close is not None:
             await close()
 
-    async def _send_all(self, send: Send) -> None:
+    async def _send_all(self, send: Send, writer: DirectWriter | None) -> None:
+        frames = self._frames
         # The client has disconnected; it can resume.
         with suppress(OSError):
-            async for batch in self._frames:
-                if len(batch) == 1:
-                    data = batch[0]
-                else:
-                    data = b"".join(batch)
-                    # Otherwise a client that does not read would keep these frames twice.
-                    batch.clear()
-                # A heartbeat may stand between batches, never inside one.
-                if self._heartbeat is not None:
-                    await self._finish_heartbeat()
-                if len(data) <= MAX_CHUNK_BYTES:
-                    await self._send(send, data)
-                    continue
-                for start in range(0, len(data), MAX_CHUNK_BYTES):
-                    await self._send(send, data[start : start + MAX_CHUNK_BYTES])
+            async for batch in frames:
+                await self._send_batch(send, batch)
+                if writer is not None and isinstance(frames, Subscription):
+                    # Until a client does not read, or something else needs to be awaited.
+                    await frames.push_to(partial(self._write, writer))
             await self._finish_heartbeat()
             await self._send(send, b"", more=False)
+
+    def _write(self, writer: DirectWriter, batch: list[bytes]) -> bool:
+        """Send a batch at once. Returns False, and sends nothing, if that is not possible."""
+        data = batch[0] if len(batch) == 1 else b"".join(batch)
+        if len(data) > MAX_CHUNK_BYTES or not writer.write(data):
+            return False
+        self._sent_at_s = self._loop_time()
+        return True
+
+    async def _send_batch(self, send: Send, batch: list[bytes]) -> None:
+        if len(batch) == 1:
+            data = batch[0]
+        else:
+            data = b"".join(batch)
+            # Otherwise a client that does not read would keep these frames twice.
+            batch.clear()
+        # A heartbeat may stand between batches, never inside one.
+        if self._heartbeat is not None:
+            await self._finish_heartbeat()
+        if len(data) <= MAX_CHUNK_BYTES:
+            await self._send(send, data)
+            return
+        for start in range(0, len(data), MAX_CHUNK_BYTES):
+            await self._send(send, data[start : start + MAX_CHUNK_BYTES])
 
     async def _finish_heartbeat(self) -> None:
         """Wait until a heartbeat that is being sent is out."""
@@ -188,10 +213,9 @@ class EventStream:
             await beat
 
     async def _send(self, send: Send, data: bytes, *, more: bool = True) -> None:
-        time = asyncio.get_running_loop().time
-        self._sending_since_s = time()
+        self._sending_since_s = self._loop_time()
         await send({"type": "http.response.body", "body": data, "more_body": more})
-        self._sending_since_s, self._sent_at_s = None, time()
+        self._sending_since_s, self._sent_at_s = None, self._loop_time()
 
     def _check_client(self, sending: asyncio.Task[Any], send: Send) -> None:
         """Check whether the client reads, and whether a heartbeat is due.

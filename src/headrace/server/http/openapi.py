@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import msgspec
 
 from headrace.projections.registry import DEFAULT_PROTOCOL, PROTOCOLS, find_protocol
 from headrace.server import api
+from headrace.server.accounts import api as account_api
+from headrace.server.accounts.cookie import COOKIE
 from headrace.server.http.doors.openapi_paths import door_paths
+from headrace.server.http.openapi_parts import (
+    STRING,
+    Schema,
+    event_stream,
+    header_parameter,
+    json_content,
+    no_content,
+    operation,
+    path_parameter,
+    query_parameter,
+)
+from headrace.server.http.routes.account_paths import account_paths
 from headrace.server.storage.files import FileInfo
 from headrace.server.storage.files.file_type import IMAGES
 from headrace.server.storage.store import Conversation
 
-Schema: TypeAlias = dict[str, Any]
-
-_STRING: Schema = {"type": "string"}
 _STRUCTS = (
     api.ChatRequest,
     api.ConversationUpdate,
@@ -29,8 +38,15 @@ _STRUCTS = (
     api.ConversationDetail,
     api.ConversationExport,
     api.ModelList,
+    api.RunTimeline,
     api.CancelResult,
     api.ErrorResponse,
+    account_api.AccountView,
+    account_api.UserSettings,
+    account_api.SettingsUpdate,
+    account_api.SignInRequest,
+    account_api.PasswordChange,
+    account_api.SignInList,
 )
 
 
@@ -50,16 +66,16 @@ def openapi(version: str, prefix: str = "") -> Schema:
         "paths": _paths(names),
         "components": {
             "schemas": components,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "cookie": {"type": "apiKey", "in": "cookie", "name": COOKIE},
+            },
         },
-        "security": [{}, {"token": []}],
+        "security": [{}, {"token": []}, {"cookie": []}],
     }
 
 
 def _paths(schemas: Schema) -> Schema:
-
-    def json(name: str) -> Schema:
-        return _json(schemas[name])
 
     return {
         **_chat_paths(schemas),
@@ -67,46 +83,48 @@ def _paths(schemas: Schema) -> Schema:
         **_file_paths(schemas),
         **_responses_paths(),
         **_conversation_paths(schemas),
-        "/api/models": {"get": _operation("List the models", json("ModelList"), [])},
+        "/api/models": {
+            "get": operation("List the models", json_content(schemas["ModelList"]), [])
+        },
+        **account_paths(schemas),
         **door_paths(),
     }
 
 
 def _conversation_paths(schemas: Schema) -> Schema:
-    conversation_id = _path("conversation_id")
+    conversation_id = path_parameter("conversation_id")
     conversation = "/api/conversations/{conversation_id}"
     search = [
-        _query("q", "words of a title, a question or an answer"),
-        _query("before", "`next` of the previous page; not together with q"),
-        _query("limit", f"most conversations to return, 1 to {api.MAX_PAGE}"),
+        query_parameter("q", "words of a title, a question or an answer"),
+        query_parameter("before", "`next` of the previous page; not together with q"),
+        query_parameter("limit", f"most conversations to return, 1 to {api.MAX_PAGE}"),
     ]
     page = [
-        _query("before", "`earlier` of another page: the messages in front of it"),
-        _query("limit", f"most messages to return, 1 to {api.MAX_PAGE}"),
+        query_parameter("before", "`earlier` of another page: the messages in front of it"),
+        query_parameter("limit", f"most messages to return, 1 to {api.MAX_PAGE}"),
     ]
-    markdown = {"text/markdown": {"schema": _STRING}}
-    delete = _operation("Delete", {}, [conversation_id])
-    delete["responses"] = {"204": {"description": "deleted"}, **_errors()}
+    markdown = {"text/markdown": {"schema": STRING}}
+    delete = no_content("Delete", [conversation_id])
 
     def json(name: str) -> Schema:
-        return _json(schemas[name])
+        return json_content(schemas[name])
 
     return {
         "/api/conversations": {
-            "get": _operation("List or search", json("ConversationPage"), search)
+            "get": operation("List or search", json("ConversationPage"), search)
         },
         conversation: {
-            "get": _operation("Read", json("ConversationDetail"), [conversation_id, *page]),
-            "patch": _operation(
+            "get": operation("Read", json("ConversationDetail"), [conversation_id, *page]),
+            "patch": operation(
                 "Change", json("Conversation"), [conversation_id], json("ConversationUpdate")
             ),
             "delete": delete,
         },
         f"{conversation}/export": {
-            "get": _operation(
+            "get": operation(
                 "Export",
                 {**json("ConversationExport"), **markdown},
-                [conversation_id, _query("format", "json or markdown")],
+                [conversation_id, query_parameter("format", "json, markdown or markdown-steps")],
             )
         },
     }
@@ -114,68 +132,74 @@ def _conversation_paths(schemas: Schema) -> Schema:
 
 def _chat_paths(schemas: Schema) -> Schema:
     key = {"minLength": 1, "maxLength": api.MAX_KEY_CHARS}
-    event_id = _path("event_id")
+    event_id = path_parameter("event_id")
     return {
         "/api/chat": {
-            "post": _operation(
+            "post": operation(
                 "Ask, and stream the answer",
-                _event_stream(),
-                [*_view(), _header("Idempotency-Key", **key)],
-                _json(schemas["ChatRequest"]),
+                event_stream(),
+                [*_view(), header_parameter("Idempotency-Key", **key)],
+                json_content(schemas["ChatRequest"]),
             )
         },
         "/api/chat/{event_id}/stream": {
-            "get": _operation(
+            "get": operation(
                 "Resume a stream after the last frame received",
-                _event_stream(),
-                [event_id, *_view(), _header("Last-Event-ID")],
+                event_stream(),
+                [event_id, *_view(), header_parameter("Last-Event-ID")],
             )
         },
         "/api/chat/{event_id}/cancel": {
-            "post": _operation("Cancel a run", _json(schemas["CancelResult"]), [event_id])
+            "post": operation("Cancel a run", json_content(schemas["CancelResult"]), [event_id])
         },
     }
 
 
 def _file_paths(schemas: Schema) -> Schema:
-    data = {"application/octet-stream": {"schema": {**_STRING, "format": "binary"}}}
+    data = {"application/octet-stream": {"schema": {**STRING, "format": "binary"}}}
     media = dict.fromkeys(sorted(IMAGES), data["application/octet-stream"])
-    place = [_path("conversation_id"), _path("message_id"), _path("n")]
-    delete = _operation("Delete a file that was not sent", {}, [_path("file_id")])
-    delete["responses"] = {"204": {"description": "deleted"}, **_errors()}
+    place = [path_parameter("conversation_id"), path_parameter("message_id"), path_parameter("n")]
+    delete = no_content("Delete a file that was not sent", [path_parameter("file_id")])
     return {
         "/api/files": {
-            "post": _operation(
+            "post": operation(
                 "Upload a file for a message",
-                _json(schemas["FileInfo"]),
-                [_header("X-File-Name")],
+                json_content(schemas["FileInfo"]),
+                [header_parameter("X-File-Name")],
                 data,
             )
         },
         "/api/files/{file_id}": {"delete": delete},
         "/api/conversations/{conversation_id}/messages/{message_id}/attachments/{n}": {
-            "get": _operation("Read an attachment of a message", {**data, **media}, place)
+            "get": operation("Read an attachment of a message", {**data, **media}, place)
         },
     }
 
 
 def _request_paths(schemas: Schema) -> Schema:
-    run_id, request_id = _path("run_id"), _path("request_id")
+    run_id, request_id = path_parameter("run_id"), path_parameter("request_id")
     return {
+        "/api/runs/{run_id}/timeline": {
+            "get": operation(
+                "Read when a run did what", json_content(schemas["RunTimeline"]), [run_id]
+            )
+        },
         "/api/requests": {
-            "get": _operation("List what all runs wait for", _json(schemas["WaitingRunList"]), [])
+            "get": operation(
+                "List what all runs wait for", json_content(schemas["WaitingRunList"]), []
+            )
         },
         "/api/runs/{run_id}/requests": {
-            "get": _operation(
-                "List what a run waits for", _json(schemas["InputRequestList"]), [run_id]
+            "get": operation(
+                "List what a run waits for", json_content(schemas["InputRequestList"]), [run_id]
             )
         },
         "/api/runs/{run_id}/requests/{request_id}": {
-            "post": _operation(
+            "post": operation(
                 "Answer a request",
-                _json(schemas["InputAnswerResult"]),
+                json_content(schemas["InputAnswerResult"]),
                 [run_id, request_id],
-                _json(schemas["InputAnswer"]),
+                json_content(schemas["InputAnswer"]),
             )
         },
     }
@@ -183,106 +207,65 @@ def _request_paths(schemas: Schema) -> Schema:
 
 def _responses_paths() -> Schema:
     """Return the routes of the Responses API, whose bodies OpenAI documents."""
-    response_id, thing = _path("response_id"), _json({"type": "object"})
-    stream = {**thing, **_event_stream()}
+    response_id, thing = path_parameter("response_id"), json_content({"type": "object"})
+    stream = {**thing, **event_stream()}
     options = [
-        {**_query(option.name, option.description), "schema": option.schema}
+        {**query_parameter(option.name, option.description), "schema": option.schema}
         for option in find_protocol("openai-responses").options
     ]
     resume = [
-        _query("stream", "true to stream the events"),
-        _query("starting_after", "number of the event after which the stream begins"),
+        query_parameter("stream", "true to stream the events"),
+        query_parameter("starting_after", "number of the event after which the stream begins"),
     ]
     page = [
-        _query("order", "asc or desc"),
-        _query("limit", "most items to return"),
-        _query("after", "id of the item after which the page begins"),
+        query_parameter("order", "asc or desc"),
+        query_parameter("limit", "most items to return"),
+        query_parameter("after", "id of the item after which the page begins"),
     ]
     one = "/v1/responses/{response_id}"
     paths = {
         "/v1/responses": {
-            "post": _operation("Answer, as OpenAI's Responses API", stream, options, thing)
+            "post": operation("Answer, as OpenAI's Responses API", stream, options, thing)
         },
-        "/v1/responses/compact": {"post": _operation("Compact a conversation", thing, [], thing)},
+        "/v1/responses/compact": {"post": operation("Compact a conversation", thing, [], thing)},
         one: {
-            "get": _operation("Read a response", stream, [response_id, *resume, *options]),
-            "delete": _operation("Delete a response", thing, [response_id]),
+            "get": operation("Read a response", stream, [response_id, *resume, *options]),
+            "delete": operation("Delete a response", thing, [response_id]),
         },
-        f"{one}/cancel": {"post": _operation("Cancel a response", thing, [response_id])},
+        f"{one}/cancel": {"post": operation("Cancel a response", thing, [response_id])},
         f"{one}/input_items": {
-            "get": _operation("List the input of a response", thing, [response_id, *page])
+            "get": operation("List the input of a response", thing, [response_id, *page])
         },
     }
     for verbs in paths.values():
-        for operation in verbs.values():
-            operation["responses"] |= _openai_errors()
+        for described in verbs.values():
+            described["responses"] |= _openai_errors()
     return paths
 
 
 def _openai_errors() -> Schema:
     """Return the errors in the shape of OpenAI's API."""
     nullable: Schema = {"type": ["string", "null"]}
-    fields = {"message": _STRING, "type": _STRING, "param": nullable, "code": nullable}
-    content = _json({"type": "object", "properties": {"error": {"properties": fields}}})
+    fields = {"message": STRING, "type": STRING, "param": nullable, "code": nullable}
+    content = json_content({"type": "object", "properties": {"error": {"properties": fields}}})
     return {
         "4XX": {"description": "what is wrong with the request", "content": content},
         "5XX": {"description": "an error of the server, or when to try again", "content": content},
     }
-
-
-def _operation(
-    summary: str, content: Schema, parameters: list[Schema], body: Schema | None = None
-) -> Schema:
-    operation: Schema = {
-        "summary": summary,
-        "parameters": parameters,
-        "responses": {"200": {"description": "success", "content": content}, **_errors()},
-    }
-    if body is not None:
-        operation["requestBody"] = {"required": True, "content": body}
-    return operation
-
-
-def _errors() -> Schema:
-    content = _json({"$ref": "#/components/schemas/ErrorResponse"})
-    return {
-        "4XX": {"description": "what is wrong with the request", "content": content},
-        "5XX": {"description": "an error of the server, or when to try again", "content": content},
-    }
-
-
-def _json(schema: Schema) -> Schema:
-    return {"application/json": {"schema": schema}}
-
-
-def _event_stream() -> Schema:
-    event = {
-        "description": "server-sent events, each with the id to resume from and one frame",
-        "properties": {"id": {"type": "string", "pattern": r"^\d+\.\d+(-\w+)?$"}, "data": _STRING},
-        "required": ["id", "data"],
-    }
-    return {"text/event-stream": {"schema": event}}
-
-
-def _path(name: str) -> Schema:
-    return {"name": name, "in": "path", "required": True, "schema": _STRING}
-
-
-def _query(name: str, description: str, **schema: Any) -> Schema:
-    place = {"name": name, "in": "query", "description": description}
-    return {**place, "schema": {**_STRING, **schema}}
 
 
 def _view() -> list[Schema]:
     """Return the parameters that say how a run is read: the protocol, and its options."""
     rows = "; ".join(f"{row.name}: {row.description}" for row in PROTOCOLS.values())
     options = [
-        {**_query(option.name, f"{row.name}: {option.description}"), "schema": option.schema}
+        {
+            **query_parameter(option.name, f"{row.name}: {option.description}"),
+            "schema": option.schema,
+        }
         for row in PROTOCOLS.values()
         for option in row.options
     ]
-    return [_query("protocol", rows, enum=list(PROTOCOLS), default=DEFAULT_PROTOCOL), *options]
-
-
-def _header(name: str, **schema: Any) -> Schema:
-    return {"name": name, "in": "header", "schema": {**_STRING, **schema}}
+    return [
+        query_parameter("protocol", rows, enum=list(PROTOCOLS), default=DEFAULT_PROTOCOL),
+        *options,
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Self
 
 from starlette.responses import Response
@@ -20,6 +21,7 @@ from headrace.server.service import Service
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
 from headrace.server.storage.access_tokens import User
 from headrace.server.storage.errors import StorageFailed
+from headrace.server.storage.outage import retry
 from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StartedRun
 
 
@@ -37,11 +39,16 @@ async def begin_run(
     except UsageError as error:
         raise HTTPError(422, "cannot_ask", str(error)) from None
     service.quota.check_stored_bytes(await service.storage.stored_bytes(start.owner))
+    agent, start = await service.pin_tools(agent, start)
     with service.quota.reserve(start.owner, start.run_id):
         started = await service.store.begin(start)
         if not started.is_repeated:
-            branch = await service.store.branch(start.owner, started.run.parent_id)
+            # The run is stored, so it must start: nobody else would, and it would be interrupted.
+            branch = await retry(partial(service.store.branch, start.owner, started.run.parent_id))
             history = [stored.message for stored in branch]
+            agent = await retry(partial(service.add_instructions, agent, started.run))
+            if service.titles is not None and start.is_new and len(branch) == 1:
+                service.titles.begin(start.owner, started.run.conversation_id, history[0].text)
             await service.runs.begin(started.run, agent, history, request_id)
         return started
 

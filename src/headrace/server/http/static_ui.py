@@ -17,13 +17,15 @@ from starlette.staticfiles import StaticFiles
 STATIC: Final = Path(__file__).parents[1] / "static"
 _HASHED: Final = re.compile(r"-[A-Z0-9]{8}\.\w+$")
 _MISSING = "The web UI is not built here: run `make web`, or install a wheel.\n"
-_PREVIEW = "preview.html"
-# Code that a model has written runs here, in a frame without an origin and without a network.
-_PREVIEW_CSP: Final = (
-    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src"
-    " 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action 'none';"
-    " webrtc 'block'"
+# What a model has written runs or is drawn here, in frames without an origin and without a network.
+_FRAME_CSP: Final = (
+    "sandbox allow-scripts; default-src 'none'; script-src {scripts}; style-src 'unsafe-inline';"
+    " img-src data:; font-src data:; base-uri 'none'; form-action 'none'"
 )
+_POLICIES: Final = {
+    "preview.html": _FRAME_CSP.format(scripts="'unsafe-inline'") + "; webrtc 'block'",
+    "diagram.html": _FRAME_CSP.format(scripts="'self'"),
+}
 _FORMS: Final = {"br": ".br", "gzip": ".gz"}
 """Endings of the compressed forms that the build has made, the smallest first."""
 
@@ -45,8 +47,11 @@ class _Assets(StaticFiles):
         if encoding is not None:
             response.headers["content-encoding"] = encoding
         response.headers["vary"] = "accept-encoding"
-        if os.path.basename(full_path) == _PREVIEW:
-            response.headers["content-security-policy"] = _PREVIEW_CSP
+        policy = _POLICIES.get(os.path.basename(full_path))
+        if policy is not None:
+            response.headers["content-security-policy"] = policy
+        # A frame without an origin loads modules as a stranger. Everybody may read these files.
+        response.headers["access-control-allow-origin"] = "*"
         is_hashed = _HASHED.search(os.fspath(full_path)) is not None
         response.headers["cache-control"] = (
             "public, max-age=31536000, immutable" if is_hashed else "no-cache"

@@ -46,13 +46,15 @@ class Broadcast:
         """Encode records that have been logged, and wake the subscriptions."""
         if self._encoder is None:
             return
+        encode = self._encoder.feed
         for record in records:
-            for frame in self._encoder.feed(record):
+            for frame in encode(record):
                 self._frames.append(frame)
                 self.buffered_bytes += len(frame)
+        self._wake()
+        # After those that write at once have read.
         if self.buffered_bytes > 2 * _SPARE_BYTES:
             self._trim()
-        self._wake()
 
     def close(self) -> None:
         """End the subscriptions after the frames that are there."""
@@ -145,7 +147,7 @@ class Subscription:
     Frames that are not buffered come from the log, until the present is reached.
     """
 
-    __slots__ = ("_after", "_broadcast", "_is_open", "_news", "_replay", "position")
+    __slots__ = ("_after", "_broadcast", "_is_open", "_news", "_replay", "_write", "position")
 
     def __init__(self, broadcast: Broadcast, after: FrameId) -> None:
         self._broadcast = broadcast
@@ -153,6 +155,7 @@ class Subscription:
         self._after: FrameId | bytes = after
         self._news: asyncio.Future[None] | None = None
         self._replay: Replay | None = None
+        self._write: Callable[[list[bytes]], bool] | None = None
         self.position = 0
         """Position of the next frame; earlier ones are not needed any more."""
         self._find_position(after)
@@ -194,10 +197,47 @@ class Subscription:
         if self._replay is not None:
             await self._replay.aclose()
 
+    async def push_to(self, write: Callable[[list[bytes]], bool]) -> None:
+        """Pass batches to `write` at the moment they come, without a task that is woken for each.
+        Returns when iteration has to go on: `write` has returned False, which means that it did not
+        take the batch, the batch is not buffered any more, or the broadcast was closed."""
+        if self._replay is not None:
+            return
+        self._news = asyncio.get_running_loop().create_future()
+        self._write = write
+        try:
+            self._push()
+            await self._news
+        finally:
+            self._write = None
+
     def wake(self) -> None:
         """Read on: there are new frames, or the broadcast was closed."""
-        if self._news is not None and not self._news.done():
+        if self._write is not None:
+            self._push()
+        elif self._news is not None and not self._news.done():
             self._news.set_result(None)
+
+    def _push(self) -> None:
+        """Write the new frames; end `push_to()` if that is not possible."""
+        write, news, broadcast = self._write, self._news, self._broadcast
+        assert write is not None
+        assert news is not None
+        try:
+            while frames := broadcast.read(self.position):
+                if not write(frames):
+                    break
+                self.position += len(frames)
+                self._after = frames[-1]
+            if frames or frames is None or broadcast.is_closed:
+                self._write = None
+                if not news.done():
+                    news.set_result(None)
+        except Exception as error:  # noqa: BLE001 (raised where the frames are sent)
+            # A client that fails must not disturb the others.
+            self._write = None
+            if not news.done():
+                news.set_exception(error)
 
     def _find_position(self, after: FrameId) -> None:
         position = self._broadcast.position_after(after)

@@ -95,12 +95,17 @@ class LiveRun:
         """Inbox entries that are in the log, and not yet marked as taken."""
         self.has_entries = False
         """Whether the run has got entries of its inbox."""
+        self._early: dict[str, InboxEntry] = {}
+        """Answers to requests that others have read in the log before this server was told that
+        they are stored."""
         self._log = log
         self._options: ProjectionOptions = options or {}
         self._broadcasts: dict[View, Broadcast] = {}
         self._phases = create_phase_log(request_id, row.id)
         self.last_seq = 0
         """Number of the last logged record."""
+        self.last_record: Record | None = None
+        """The last record that was published, or with which this object began."""
         self.stored_message: Message | None = None
         """The message as the log has it, if the log has failed before the end of the run, or if
         the run did not end."""
@@ -152,9 +157,7 @@ class LiveRun:
                     self.taken.append(entry.id)
                 except UsageError as error:
                     _logger.info("run %s did not take an answer: %s", self.row.id, error)
-                    if run.takes_answers:
-                        # It never will: the entry must not keep the run from being suspended.
-                        self.taken.append(entry.id)
+                    self._keep_or_drop(run, entry)
             case "steer":
                 text, said_at_ms = entry.body["text"], entry.created_ms
                 run.steer(text, entry_id=entry.id, said_at_ms=said_at_ms)
@@ -162,6 +165,21 @@ class LiveRun:
                 run.cancel("cancelled by the user", by=entry.body.get("by"), entry_id=entry.id)
             case "queue":
                 pass
+
+    def _keep_or_drop(self, run: Run, entry: InboxEntry) -> None:
+        """Keep an answer for later if the run does not know the request yet. Drop one that the run
+        will never take: it must not keep the run from being suspended."""
+        if not run.takes_answers:
+            return
+        if any(request.request_id == entry.request_id for request in run.requests):
+            self.taken.append(entry.id)
+        else:
+            self._early[entry.request_id or ""] = entry
+
+    def drop_early(self) -> None:
+        """Drop the answers to requests that the run has not made: all its records are stored."""
+        self.taken += [entry.id for entry in self._early.values()]
+        self._early.clear()
 
     @staticmethod
     def _is_late(run: Run, entry: InboxEntry) -> bool:
@@ -201,23 +219,35 @@ class LiveRun:
 
     def publish(self, records: Sequence[Record]) -> None:
         """Send records that have been logged to the subscriptions."""
-        if not records or _is_unlogged(records[-1]):
+        if not records or is_unlogged(records[-1]):
             return
-        self.last_seq = records[-1].seq
+        self.last_record = last = records[-1]
+        self.last_seq = last.seq
         if self.has_entries:
             ids = (getattr(record.event, "entry_id", None) for record in records)
             self.taken += [entry_id for entry_id in ids if entry_id is not None]
         if self._phases is not None:
             self._phases.feed(records)
+        if self._early:
+            self._deliver_early(records)
         if self._denies_questions:
             self._deny_questions(records)
-        for view, broadcast in list(self._broadcasts.items()):
+        failed: list[View] = []
+        for view, broadcast in self._broadcasts.items():
             try:
                 broadcast.feed(records)
             except Exception:
                 # A projection that fails ends its subscriptions, but never the run.
                 _logger.exception("run %s cannot be shown as %s", self.row.id, view.protocol)
-                self._broadcasts.pop(view).close()
+                failed.append(view)
+        for view in failed:
+            self._broadcasts.pop(view).close()
+
+    def _deliver_early(self, records: Sequence[Record]) -> None:
+        for record in records:
+            event = record.event
+            if isinstance(event, InputRequested) and event.request_id in self._early:
+                self.deliver(self._early.pop(event.request_id))
 
     def _deny_questions(self, records: Sequence[Record]) -> None:
         """Deny what a tool asks a person for; approvals are asked for by the protocol."""
@@ -250,7 +280,7 @@ class LiveRun:
         return FrameEncoder(view.protocol, self.row.message_id, self._read_message, **options)
 
 
-def _is_unlogged(record: Record) -> bool:
+def is_unlogged(record: Record) -> bool:
     """Return whether this is the end that the engine gives a run whose log has failed."""
     event = record.event
     return type(event) is RunFailed and event.category == "storage" and not record.path

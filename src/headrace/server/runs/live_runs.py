@@ -16,7 +16,6 @@ from headrace.events import RunClosed, RunFailed, RunSuspended
 from headrace.log import get_logger
 from headrace.messages import Message
 from headrace.server.runs.live_run import LiveRun, LogSink, ProjectionOptions
-from headrace.server.runs.moves import Moves
 from headrace.server.runs.recovery import (
     INTERRUPTED,
     Recovery,
@@ -25,11 +24,13 @@ from headrace.server.runs.recovery import (
     was_drained,
 )
 from headrace.server.runs.run_saver import RunSaver
-from headrace.server.runs.waiting_runs import WaitingRuns
+from headrace.server.runs.waiting.moves import Moves
+from headrace.server.runs.waiting.waiting_runs import WaitingRuns
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow, Store
+from headrace.telemetry.run_statistics import RunStatistics
 from headrace.tools.left_behind import (
     CURRENT_CALLS,
     MAX_CALLS,
@@ -68,6 +69,7 @@ class LiveRuns:
         self._node = None if cluster is None else cluster.node
         self.waiting = WaitingRuns(log, self.projection_options, cluster)
         self.saver = RunSaver(log, store)
+        self.statistics = RunStatistics()
         self._recovery = Recovery(log, store)
         self._live: dict[str, LiveRun] = {}
         # Runs that are being suspended or resumed, perhaps by several requests at once.
@@ -80,6 +82,8 @@ class LiveRuns:
         self.continues = False
         """Whether the next server goes on with runs that are live when this one stops."""
         self._is_draining = False
+        self.on_drain: list[Callable[[], object]] = []
+        """Called when the runs have been drained, to end streams that belong to no run."""
         self._left_behind = LeftBehindByUser(MAX_CALLS_PER_USER if has_users else MAX_CALLS)
         self.total = 0
         """Number of runs that this server has started."""
@@ -93,6 +97,11 @@ class LiveRuns:
     def rows(self) -> list[RunRow]:
         """The live runs as the store knows them."""
         return [*(live.row for live in self._live.values()), *self._moves.rows]
+
+    @property
+    def has_others(self) -> bool:
+        """Whether other servers may share the database."""
+        return self._cluster is not None
 
     @property
     def is_draining(self) -> bool:
@@ -120,6 +129,7 @@ class LiveRuns:
             sink=self._open_sink(row),
             user=row.owner,
             suspends=agent.is_resumable,
+            epoch=row.epoch,
         )
         run = await self._create(row, create, len(history))
         if self._is_draining:
@@ -270,10 +280,10 @@ class LiveRuns:
             return
         entries = await self._store.open_entries(row.id)
         # From here on without a pause: a client that comes now must find the same object.
-        live = self.waiting.take(row, records[-1].seq)
+        live = self.waiting.take(row, records[-1])
         if live is None:
             live = LiveRun(row, self._log, self.projection_options)
-            live.last_seq = records[-1].seq
+            live.last_record, live.last_seq = records[-1], records[-1].seq
         live.row = row
         live.attach(run)
         for entry in entries:
@@ -310,6 +320,7 @@ class LiveRuns:
     async def _rest_or_resume(self, live: LiveRun, run: Run) -> None:
         row, last = live.row, run.records_so_far[-1]
         requests = run.requests
+        live.drop_early()
         await self._take_entries(live)
         live.detach()
         self._forget(live)
@@ -372,6 +383,8 @@ class LiveRuns:
                 live.run.interrupt("the server is stopping", max_closing_s=_INTERRUPT_S)
         await self._wait_for_all(_END_S)
         self.waiting.close()
+        for end_streams in self.on_drain:
+            end_streams()
         if self._live:
             abandoning = [
                 asyncio.create_task(self.saver.abandon(run)) for run in self._live.values()
@@ -397,6 +410,8 @@ class LiveRuns:
                 _logger.warning("run %s failed: %s", live.row.id, run.private_error)
             if not run.is_suspended:
                 await self.saver.save(live, run)
+                records = run.records_so_far
+                self.statistics.add(run.message, records[0].at_ms, records[-1].at_ms)
                 await self._take_entries(live)
         finally:
             if not run.is_suspended:

@@ -11,6 +11,7 @@ from typing import Self
 
 from headrace.events import Record
 from headrace.server.sse import START, FrameEncoder, FrameId, frame_id_of
+from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log
 
 PAGE_BYTES = 65_536
@@ -20,14 +21,18 @@ PAGE_BYTES = 65_536
 async def read_pages(
     log: Log, run_id: str, until: Callable[[], int] | None = None
 ) -> AsyncGenerator[list[Record], None]:
-    """Read the records of a run page by page, up to the number `until()`, which may grow."""
+    """Read the records of a run page by page, up to the number `until()`, which may grow. Raises
+    `StorageFailed` if the log ends before."""
     seq = 0
     while until is None or seq < until():
         records = await log.read(run_id, seq, PAGE_BYTES)
         if until is not None and records and records[-1].seq > until():
             records = [record for record in records if record.seq <= until()]
         if not records:
-            return
+            if until is None:
+                return
+            # What is missing may come back; a client that were told nothing would miss it.
+            raise StorageFailed(f"the log of run {run_id} ends before record {until()}")
         seq = records[-1].seq
         yield records
 

@@ -15,7 +15,7 @@ from headrace.projections.openai_responses import ResponseProfile
 from headrace.readers.openai_responses import read_tools
 from headrace.server.runs.client.client_tool import ClientTool
 from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StoredMessage
-from headrace.tools import ExternalTool
+from headrace.tools import ExternalTool, PinnedTool
 
 
 class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -35,6 +35,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tools that the provider runs, as a client of the Responses API has sent them."""
     external_tools: tuple[ToolSpec, ...] = ()
     """Tools that the client runs: a call suspends the run until the client has sent the result."""
+    mcp_tools: tuple[PinnedTool, ...] | None = None
+    """The tools of MCP servers as they were listed when the run began."""
     response: ResponseProfile | None = None
     """How the run is shown as a response of the Responses API."""
 
@@ -67,6 +69,13 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def read_run_request(row: RunRow) -> RunRequest:
     """Return what the caller of a run asked for beside the question."""
     return _decode_request(row.request) if row.request else RunRequest()
+
+
+def keep_tools(start: RunStart, pins: tuple[PinnedTool, ...]) -> RunStart:
+    """Return the start of a run with the tools that MCP servers have listed for it."""
+    request = _decode_request(start.request) if start.request else RunRequest()
+    request = msgspec.structs.replace(request, mcp_tools=pins)
+    return msgspec.structs.replace(start, request=msgspec.json.encode(request).decode())
 
 
 _decode_request = msgspec.json.Decoder(RunRequest).decode

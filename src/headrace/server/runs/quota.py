@@ -11,32 +11,8 @@ from typing import NamedTuple
 
 from headrace.server.http_error import HTTPError
 from headrace.server.runs.live_runs import LiveRuns
+from headrace.server.runs.rate_limit import Buckets
 from headrace.server.settings import Settings
-
-_MAX_BUCKETS = 10_000
-
-
-class Bucket:
-    """A rate limit: refills continuously up to a minute's worth; each request takes one."""
-
-    def __init__(self, per_minute: int, now_s: float) -> None:
-        self._per_minute = per_minute
-        self._level = float(per_minute)
-        self._at_s = now_s
-
-    def take(self, now_s: float) -> float:
-        """Take one and return 0, or return the seconds until there will be one."""
-        gained = (now_s - self._at_s) * self._per_minute / 60
-        self._level = min(self._per_minute, self._level + gained)
-        self._at_s = now_s
-        if self._level >= 1:
-            self._level -= 1
-            return 0.0
-        return (1 - self._level) * 60 / self._per_minute
-
-    def is_full(self, now_s: float) -> bool:
-        """Return whether the bucket has refilled, so that it can be dropped."""
-        return now_s - self._at_s >= 60
 
 
 class _Reservation(NamedTuple):
@@ -48,8 +24,8 @@ class Quota:
     """Limits the live runs and the request rate.
 
     Runs that are about to start count as well, so that many requests at once get no more than one
-    after another would. The limits on the answers and questions of a user apply only if access
-    tokens are required.
+    after another would. The limits on the answers and questions of a user apply only if the
+    server has users.
     """
 
     def __init__(
@@ -58,7 +34,7 @@ class Quota:
         self._settings = settings
         self._runs = runs
         self._clock = clock
-        self._buckets: dict[tuple[str, str], Bucket] = {}
+        self._buckets = Buckets()
         self._reservations: dict[str, _Reservation] = {}
 
     def active_run_ids(self) -> set[str]:
@@ -68,7 +44,7 @@ class Quota:
     def count_request(self, owner: str) -> None:
         """Count a request. Raises an `HTTPError` of 429 if the user sends too many per minute."""
         per_minute = self._settings.asks_per_minute
-        wait_s = self._count("ask", owner, per_minute) if self._settings.needs_token else 0.0
+        wait_s = self._count("ask", owner, per_minute) if self._settings.has_users else 0.0
         if wait_s:
             text = f"too many questions: a user may ask {per_minute} per minute"
             raise HTTPError(429, "too_many_requests", text, retry_after_s=wait_s)
@@ -90,11 +66,7 @@ class Quota:
 
     def _count(self, kind: str, owner: str, per_minute: int) -> float:
         """Count one, and return 0 or the seconds to wait."""
-        now_s = self._clock()
-        if len(self._buckets) >= _MAX_BUCKETS:
-            self._drop_full_buckets(now_s)
-        bucket = self._buckets.setdefault((kind, owner), Bucket(per_minute, now_s))
-        return bucket.take(now_s)
+        return self._buckets.take((kind, owner), self._clock(), per_minute)
 
     @contextmanager
     def reserve(
@@ -124,12 +96,7 @@ class Quota:
         if owners.total() >= settings.max_live_runs:
             text = f"the server is busy: it writes at most {settings.max_live_runs} answers at once"
             raise HTTPError(429, "busy", text, retry_after_s=1.0)
-        if settings.needs_token and owners[owner] >= settings.max_live_runs_per_user:
+        if settings.has_users and owners[owner] >= settings.max_live_runs_per_user:
             limit = settings.max_live_runs_per_user
             text = f"wait for one of your answers: at most {limit} are written at once"
             raise HTTPError(429, "too_many_runs", text, retry_after_s=1.0)
-
-    def _drop_full_buckets(self, now_s: float) -> None:
-        full = [owner for owner, bucket in self._buckets.items() if bucket.is_full(now_s)]
-        for owner in full:
-            del self._buckets[owner]

@@ -27,12 +27,18 @@ class Recovery:
     """
 
     def __init__(
-        self, log: Log, store: Store, claim: Callable[[RunRow], Awaitable[object]] | None = None
+        self,
+        log: Log,
+        store: Store,
+        claim: Callable[[RunRow], Awaitable[object]] | None = None,
+        on_interrupted: Callable[[RunRow, Sequence[Record]], None] | None = None,
     ) -> None:
         self._log = log
         self._store = store
         self._claim = claim or _leave
         """Goes on with a suspended run whose input has come."""
+        self._on_interrupted = on_interrupted
+        """Called with the records of a run that a killed server has left, after it was closed."""
 
     async def recover(self) -> int:
         """Close the runs that an earlier server has left open; return how many.
@@ -104,6 +110,8 @@ class Recovery:
         outcome = outcome or await self._outcome(row, _terminal(records) or error)
         added = missing_records(row, records, error, outcome)
         await self._store.commit(row, fold([*records, *added]), added)
+        if self._on_interrupted is not None and _terminal(records) is None and records:
+            self._on_interrupted(row, [*records, *added])
 
     async def _outcome(self, row: RunRow, end: RunFinished | RunFailed) -> Outcome:
         """Return "committed" only if the answer was stored already and was complete."""
@@ -169,4 +177,4 @@ def _terminal(records: Sequence[Record]) -> RunFinished | RunFailed | None:
 
 def _next_record(row: RunRow, records: Sequence[Record], event: RunFailed | RunClosed) -> Record:
     last = records[-1] if records else Record(0, row.created_ms, event)
-    return Record(last.seq + 1, last.at_ms, event)
+    return Record(last.seq + 1, last.at_ms, event, epoch=row.epoch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
@@ -24,6 +26,10 @@ from headrace.server.sse import (
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow
 
+# How long another server may be ahead, and how often this one looks.
+_OTHERS_AHEAD_S = 2.0
+_LOOK_AGAIN_S = 0.01
+
 
 async def frames(
     runs: LiveRuns, log: Log, run: RunRow, view: View, seen: SeenFrame = NOTHING_SEEN
@@ -34,8 +40,9 @@ async def frames(
     Raises an `HTTPError` of 410 if the records have expired, or if the run has no such frame.
     The result has a method `aclose()`.
     """
+    await _check_epoch(log, run, seen)
     live = await _find_live(runs, log, run)
-    if live is not None and not live.has_logged(seen.id):
+    if live is not None and not await _wait_until_logged(runs, live, seen.id):
         raise _unknown_frame(run, seen.id)
     after = await _translate(runs, log, run, view.protocol, seen)
     # It may have ended or been suspended meanwhile.
@@ -54,6 +61,17 @@ async def frames(
     return replay
 
 
+async def _wait_until_logged(runs: LiveRuns, live: LiveRun, frame: FrameId) -> bool:
+    """Return whether the record of a frame is logged. Another server may have read it, and sent it,
+    before the one that has written it knows that it is stored."""
+    until_s = time.monotonic() + (_OTHERS_AHEAD_S if runs.has_others else 0.0)
+    while not live.has_logged(frame):
+        if time.monotonic() >= until_s:
+            return False
+        await asyncio.sleep(_LOOK_AGAIN_S)
+    return True
+
+
 async def _find_live(runs: LiveRuns, log: Log, run: RunRow) -> LiveRun | None:
     """Return a run that has not ended: live here, live on another server, or suspended."""
     live = runs.get(run.message_id)
@@ -62,6 +80,16 @@ async def _find_live(runs: LiveRuns, log: Log, run: RunRow) -> LiveRun | None:
     if runs.is_elsewhere(run) or await _is_suspended(log, run):
         return await runs.watch(run)
     return None
+
+
+async def _check_epoch(log: Log, run: RunRow, seen: SeenFrame) -> None:
+    """Raise an `HTTPError` of 410 if the record of a frame is not in the log any more: the log has
+    lost it in a power cut, and the server that took the run over has written another one."""
+    if seen.epoch is None or seen.id.seq == 0:
+        return
+    records = await log.read(run.id, seen.id.seq - 1, max_bytes=1)
+    if records and records[0].epoch != seen.epoch:
+        raise _unknown_frame(run, seen.id)
 
 
 async def _is_suspended(log: Log, run: RunRow) -> bool:

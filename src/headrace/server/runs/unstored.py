@@ -94,6 +94,11 @@ class UnstoredRun:
         self._interruption: str | None = None
 
     @property
+    def is_run(self) -> bool:
+        """Whether it is the run of an agent, and not a single turn."""
+        return self._run is not None
+
+    @property
     def message(self) -> Message:
         """The answer so far."""
         return fold(self.records)
@@ -228,6 +233,9 @@ class UnstoredRuns:
         self._clock = clock
         self._patience_s = patience_s
         self._runs: set[UnstoredRun] = set()
+        self.on_turn: Callable[[str, str, Sequence[Record], int], None] | None = None
+        """Called at the end of a turn without a run, with its id, the model, the records and the
+        time of its start."""
 
     @property
     def count(self) -> int:
@@ -271,6 +279,8 @@ class UnstoredRuns:
         self, run: UnstoredRun, owner: str, door: str, offer: Offer, started_ms: int
     ) -> None:
         """Store the usage of a run. The answer does not depend on it."""
+        if self.on_turn is not None and not run.is_run and run.records:
+            self.on_turn(run.id, offer.model, run.records, started_ms)
         row = UsageRow.create(
             owner=owner,
             door=door,

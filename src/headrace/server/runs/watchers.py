@@ -1,4 +1,4 @@
-"""Clients that watch runs: how many there are, and which access token each of them uses."""
+"""Clients that watch runs: how many there are, and who each of them is."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Watcher:
 
 
 class Watchers:
-    """All clients that watch runs. The limit per user applies if access tokens are required."""
+    """All clients that watch runs. The limit per user applies if the server has users."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -48,7 +48,7 @@ class Watchers:
     def enter(self, user: User) -> Watcher:
         """Add a client of this user. Raises an `HTTPError` of 429 if the user has too many."""
         limit = self._settings.max_watchers_per_user
-        if self._settings.needs_token and self._by_owner[user.owner] >= limit:
+        if self._settings.has_users and self._by_owner[user.owner] >= limit:
             text = f"too many open streams: a user may have {limit}"
             raise HTTPError(429, "too_many_watchers", text, retry_after_s=_RETRY_S)
         watcher = Watcher(self, user)
@@ -75,15 +75,15 @@ class Watchers:
             _decrease(self._by_run, watcher.run_id)
 
     @property
-    def token_hashes(self) -> set[bytes]:
-        """Hashes of the access tokens that are in use."""
-        hashes = (watcher.user.token_hash for watcher in self._watchers)
-        return {token_hash for token_hash in hashes if token_hash is not None}
+    def users(self) -> set[User]:
+        """The users who watch, each with the access token or the sign-in that they use."""
+        return {watcher.user for watcher in self._watchers}
 
-    def stop_all(self, token_hashes: Collection[bytes]) -> None:
-        """End the streams that were opened with one of these access tokens."""
+    def stop_all(self, users: Collection[User]) -> None:
+        """End the streams that were opened by one of these, with the same access token or
+        sign-in."""
         for watcher in list(self._watchers):
-            if watcher.user.token_hash in token_hashes and watcher.stop is not None:
+            if watcher.user in users and watcher.stop is not None:
                 watcher.stop()
 
 

@@ -4,8 +4,9 @@ runs."""
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+import msgspec
 
 from headrace.errors import LimitExceeded, WireError
 from headrace.events import (
@@ -30,8 +31,7 @@ from headrace.wire.limits import WireLimits
 _MAX_FRAGMENTS = 1_024
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Call:
+class Call(msgspec.Struct, kw_only=True, eq=False):
     """State of one call. `CallQueue.fill_in` may still set `name` and `call_id` while the call
     waits."""
 
@@ -53,9 +53,9 @@ class Call:
     problem: str | None = None
     """What is wrong with the call besides its arguments, worded for the model."""
     args: Any = None
-    seals: list[tuple[SealKind, str]] = field(default_factory=list[tuple[SealKind, str]])
-    _fragments: list[str] = field(default_factory=list[str])
-    _extent: JSONExtent | None = field(default_factory=JSONExtent)
+    seals: list[tuple[SealKind, str]] = msgspec.field(default_factory=list[tuple[SealKind, str]])
+    _fragments: list[str] = msgspec.field(default_factory=list[str])
+    _extent: JSONExtent | None = msgspec.field(default_factory=JSONExtent)
     _followed: int = 0
     _joined: int = 0
 

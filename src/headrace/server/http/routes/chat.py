@@ -57,7 +57,11 @@ class Chat:
         view = _parse_view(request)
         body = await read_body(request, ChatRequest, service.settings)
         model, agent = service.agent(body.model, body.effort)
+        instructions = (await service.accounts.settings(user.owner)).get("instructions")
+        asked = RunRequest(effort=body.effort, instructions=instructions or None)
+        agent = asked.prepare(agent)
         start = _to_run_start(body, user.owner, model, _parse_key(request), service.clock())
+        start = replace(start, request=msgspec.json.encode(asked).decode())
         # Before the run begins: a question whose answer cannot be watched is not asked.
         with watch(service, user) as watcher:
             # A request that was accepted once is answered even by a server that is stopping.
@@ -209,7 +213,7 @@ def _to_run_start(
         prompt=_to_prompt(body, conversation_id, now_ms),
         is_branch=body.is_branch,
         is_new=body.conversation_id is None,
-        request=msgspec.json.encode(RunRequest(effort=body.effort)).decode(),
+        instructions=body.instructions or None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -13,15 +14,17 @@ from headrace.server import api
 from headrace.server.http.attachments import describe_attachments
 from headrace.server.http.body import read_body
 from headrace.server.http.bounded_response import BoundedResponse
-from headrace.server.http.export import EXPORT_BYTES, EXPORTS
+from headrace.server.http.export.export import EXPORT_BYTES, EXPORTS
 from headrace.server.http_error import HTTPError, JSONResponse
 from headrace.server.service import Service
 from headrace.server.storage.store import (
     Conversation,
+    ConversationNote,
     MessageQuery,
     PageCursor,
     RunLive,
     RunRow,
+    SearchHit,
     StoredMessage,
 )
 
@@ -56,11 +59,22 @@ class Conversations:
             cursor = None if before is None else _parse_cursor(before)
             # One more than asked for shows whether there is a next page.
             found = await store.conversations(owner, limit + 1, cursor)
-            return JSONResponse(_to_page(found, limit))
+            page = _to_page(found, limit, await self._find_live(owner))
+            if cursor is None:
+                page = replace(page, pinned=await store.pinned(owner, api.MAX_PAGE))
+            return JSONResponse(page)
         if before is not None:
             raise HTTPError(422, "bad_before", "a search has only one page: leave out before")
         self._service.quota.count_search(owner)
-        return JSONResponse(_to_page(await store.search(owner, words, limit), limit))
+        hits = await store.search(owner, words, limit)
+        page = _to_page([hit.conversation for hit in hits], limit, await self._find_live(owner))
+        return JSONResponse(replace(page, hits=_to_hits(hits)))
+
+    async def _find_live(self, owner: str) -> dict[str, api.AnswerState]:
+        runs = await self._service.store.open_runs(owner, api.MAX_PAGE)
+        # A conversation with several answers waits if one of them does.
+        runs.sort(key=lambda run: run.is_suspended)
+        return {run.conversation_id: "waiting" if run.is_suspended else "writing" for run in runs}
 
     async def read(self, request: Request) -> Response:
         """Return a conversation with a page of its messages, by default the newest ones, and the
@@ -88,7 +102,7 @@ class Conversations:
         return BoundedResponse(self._service.response_budget, owner, size, create)
 
     async def change(self, request: Request) -> Response:
-        """Rename a conversation, or switch to another branch."""
+        """Rename a conversation, pin it, mark it as read, or switch to another branch."""
         owner = await self._service.owner(request)
         body = await read_body(request, api.ConversationUpdate, self._service.settings)
         title = None if body.title is None else _clean_title(body.title)
@@ -99,6 +113,11 @@ class Conversations:
             conversation = await store.select(owner, conversation_id, body.leaf_id)
         if title is not None:
             conversation = await store.rename(owner, conversation_id, title)
+        note = ConversationNote(
+            is_pinned=body.is_pinned, is_unread=body.is_unread, instructions=body.instructions
+        )
+        if note.columns:
+            conversation = await store.annotate(owner, conversation_id, note)
         return JSONResponse(conversation)
 
     async def delete(self, request: Request) -> Response:
@@ -123,7 +142,7 @@ class Conversations:
         format_name = request.query_params.get("format", "json")
         export = EXPORTS.get(format_name)
         if export is None:
-            raise HTTPError(422, "unknown_format", "format is json or markdown")
+            raise HTTPError(422, "unknown_format", f"format is {' or '.join(EXPORTS)}")
         owner, store = await self._service.owner(request), self._service.store
         conversation = await store.conversation(owner, request.path_params["conversation_id"])
 
@@ -141,11 +160,21 @@ def _parse_limit(request: Request) -> int:
     return int(text)
 
 
-def _to_page(found: list[Conversation], limit: int) -> api.ConversationPage:
+def _to_page(
+    found: list[Conversation], limit: int, live: dict[str, api.AnswerState]
+) -> api.ConversationPage:
     page = found[:limit]
     last = page[-1] if len(found) > limit else None
     cursor = None if last is None else f"{last.updated_ms}.{last.id}"
-    return api.ConversationPage(conversations=page, next=cursor)
+    return api.ConversationPage(conversations=page, next=cursor, live=live)
+
+
+def _to_hits(hits: list[SearchHit]) -> dict[str, api.Hit]:
+    return {
+        hit.conversation.id: api.Hit(message_id=hit.message_id, snippet=hit.snippet)
+        for hit in hits
+        if hit.message_id is not None
+    }
 
 
 def _parse_cursor(text: str) -> PageCursor:

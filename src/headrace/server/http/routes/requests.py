@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -59,7 +60,8 @@ class InputRequests:
             run_id=run.id,
             event_id=run.message_id,
             conversation_id=run.conversation_id,
-            requests=list(assembler.open_requests()),
+            # What a tool has stored for itself is not for clients.
+            requests=[replace(one, state=None) for one in assembler.open_requests()],
         )
 
     async def answer(self, request: Request) -> Response:

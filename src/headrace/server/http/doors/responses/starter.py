@@ -174,6 +174,7 @@ class ResponseStarter:
             raise DoorError(400, "cannot_ask", str(error)) from None
         stored_bytes = await service.storage.stored_bytes(start.owner)
         service.quota.check_stored_bytes(stored_bytes)
+        agent, start = await service.pin_tools(agent, start)
         with service.quota.reserve(start.owner, start.run_id):
             started = await service.store.begin(start)
             if not started.is_repeated:

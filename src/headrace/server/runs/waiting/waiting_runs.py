@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from headrace.events import Record
 from headrace.messages import fold
-from headrace.server.runs.follower import Follower
 from headrace.server.runs.live_run import LiveRun, ProjectionOptions
+from headrace.server.runs.waiting.follower import Follower
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import RunRow
@@ -35,7 +35,8 @@ class WaitingRuns:
         if known is not None:
             return known
         live = LiveRun(row, self._log, self._options)
-        live.last_seq = records[-1].seq if records else 0
+        if records:
+            live.last_record, live.last_seq = records[-1], records[-1].seq
         if self._follower is not None:
             return self._follower.follow(live, records)
         live.stored_message = fold(records)
@@ -52,11 +53,12 @@ class WaitingRuns:
             # Another server may go on with it.
             self._follower.follow(live, await self._log.read(live.row.id))
 
-    def take(self, row: RunRow, last_seq: int) -> LiveRun | None:
-        """Return a run that goes on here, with its streams. Returns None if nobody reads it, or if
-        its streams have missed records: they are closed, and their clients come back."""
+    def take(self, row: RunRow, last: Record) -> LiveRun | None:
+        """Return a run that goes on here after its `last` record, with its streams. Returns None if
+        nobody reads it, or if its streams have not ended with that record: they are closed, and
+        their clients come back."""
         live = self._pop(row.id)
-        if live is not None and live.last_seq != last_seq:
+        if live is not None and live.last_record != last:
             live.close()
             return None
         return live

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from headrace.events import Record, RunClosed, RunSuspended
+from headrace.events import Record, RunClosed, RunSuspended, encode_record
 from headrace.log import get_logger
 from headrace.messages import Assembler
 from headrace.server.runs.live_run import LiveRun
@@ -56,8 +56,10 @@ class Follower:
         known = self._followed.get(run_id)
         if known is not None:
             # A client that comes from another server may have seen more than has arrived here.
-            self._publish(known.live, records)
-            return known.live
+            if not _contradicts(known.live, records):
+                self._publish(known.live, records)
+                return known.live
+            self._drop(known.live)
         live.assembler = Assembler()
         for record in records:
             live.assembler.feed(record)
@@ -107,8 +109,11 @@ class Follower:
                 await self._cluster.watch([live.row.id])
             while followed.has_news:
                 followed.has_news = False
-                records = await self._log.read(live.row.id, live.last_seq, _PAGE_BYTES)
-                if records:
+                records = await self._read_on(live)
+                if _contradicts(live, records):
+                    # Its clients come back, and are told that what they have seen was lost.
+                    self._drop(live)
+                elif records and records[-1].seq > live.last_seq:
                     followed.has_news = True
                     self._publish(live, records)
         except StorageFailed as error:
@@ -120,6 +125,20 @@ class Follower:
             live.close()
         finally:
             followed.task = None
+
+    async def _read_on(self, live: LiveRun) -> list[Record]:
+        """Read the next records, behind the last one that was published, so that a log is noticed
+        that has lost that record since, and got others."""
+        records = await self._log.read(live.row.id, max(0, live.last_seq - 1), _PAGE_BYTES)
+        is_full = len(records) == 1 and len(encode_record(records[0])) >= _PAGE_BYTES
+        if is_full and records[0].seq == live.last_seq:
+            return [*records, *await self._log.read(live.row.id, live.last_seq, _PAGE_BYTES)]
+        return records
+
+    def _drop(self, live: LiveRun) -> None:
+        _logger.warning("the log of run %s has lost records", live.row.id)
+        self._followed.pop(live.row.id, None)
+        live.close()
 
     def _publish(self, live: LiveRun, records: Sequence[Record]) -> None:
         records = [record for record in records if record.seq > live.last_seq]
@@ -163,3 +182,12 @@ class Follower:
                 followed.live.close()
             elif last_seq > followed.live.last_seq:
                 self.wake([run_id])
+
+
+def _contradicts(live: LiveRun, records: Sequence[Record]) -> bool:
+    """Return whether the log has another record in the place of the last one that was published:
+    a power cut has taken that one, and the server that took the run over goes on without it."""
+    known = live.last_record
+    if known is None or not records or not records[0].seq <= known.seq <= records[-1].seq:
+        return False
+    return records[known.seq - records[0].seq] != known

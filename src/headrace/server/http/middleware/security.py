@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -12,14 +11,14 @@ from starlette.websockets import WebSocket
 
 from headrace.errors import HeadraceError
 from headrace.log import get_logger
-from headrace.server.http.cross_origin import CrossOrigin
+from headrace.server.accounts.origin import SAFE_METHODS, host_name, is_foreign
 from headrace.server.http.error_map import to_http_error
-from headrace.server.http.error_shape import UPLOAD_PATHS, find_error_shape
+from headrace.server.http.error_shape import UPLOAD_PATHS, find_error_shape, local_path
 from headrace.server.http.event_stream import MAX_CHUNK_BYTES, STREAM, abort_connection
+from headrace.server.http.middleware.cross_origin import CrossOrigin
 from headrace.server.http_error import HTTPError, media_type
 from headrace.server.service import Service
 
-_SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 _FORM_TYPES = ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data")
 _CSP = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -70,14 +69,14 @@ class SecurityMiddleware:
         except (HTTPError, HeadraceError) as raised:
             if sender.has_started:
                 raise
-            report = find_error_shape(scope["path"])
+            report = find_error_shape(local_path(scope))
             await report(to_http_error(raised), request_id)(scope, receive, sender)
         except Exception:
             _logger.exception("request %s failed", request_id)
             if sender.has_started:
                 raise
             text = "internal error: look for the request id in the server's log"
-            report = find_error_shape(scope["path"])
+            report = find_error_shape(local_path(scope))
             await report(HTTPError(500, "internal", text), request_id)(scope, receive, sender)
 
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,12 +86,12 @@ class SecurityMiddleware:
         scope.setdefault("state", {})["request_id"] = request_id
         try:
             headers = self._check_host(scope)
-            self._check_origin(headers, headers.get("host", ""))
+            self._check_origin(headers)
             if not self._service.is_ready:
                 await self._service.open()
             await self._app(scope, receive, send)
         except (HTTPError, HeadraceError) as raised:
-            report = find_error_shape(scope["path"])
+            report = find_error_shape(local_path(scope))
             response = report(to_http_error(raised), request_id)
             websocket = WebSocket(scope, receive, send)
             if "websocket.http.response" in scope.get("extensions", {}):
@@ -105,30 +104,24 @@ class SecurityMiddleware:
 
     def _check(self, scope: Scope) -> None:
         headers = self._check_host(scope)
-        host = headers.get("host", "")
-        if scope["method"] in _SAFE_METHODS:
+        if scope["method"] in SAFE_METHODS:
             return
-        self._check_origin(headers, host)
+        self._check_origin(headers)
         self._check_type(headers)
-        self._check_size(headers, scope["path"])
+        self._check_size(headers, local_path(scope))
 
     def _check_host(self, scope: Scope) -> Headers:
         """Refuse a host name that is not one of this server. Returns the headers."""
         headers = Headers(scope=scope)
         if len(headers.getlist("host")) > 1:
             raise HTTPError(400, "bad_request", "the request names more than one host")
-        host = headers.get("host", "")
-        if _host_name(host) not in self._settings.hosts:
+        if host_name(headers.get("host", "")) not in self._settings.hosts:
             raise HTTPError(421, "wrong_host", "this server does not accept this host name")
         return headers
 
-    def _check_origin(self, headers: Headers, host: str) -> None:
+    def _check_origin(self, headers: Headers) -> None:
         """Refuse requests that a page of another site sends on behalf of its visitor."""
-        origin = headers.get("origin")
-        if self._cross_origin.allows(headers):
-            return
-        is_foreign = origin is not None and _origin_host(origin) != host
-        if is_foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        if not self._cross_origin.allows(headers) and is_foreign(headers):
             raise HTTPError(403, "foreign_origin", "requests from other sites are refused")
 
     def _check_type(self, headers: Headers) -> None:
@@ -201,17 +194,3 @@ class _Sender:
                 await asyncio.sleep(0)
         except TimeoutError:
             await abort_connection(self._receive)
-
-
-def _origin_host(origin: str) -> str | None:
-    """Return host and port of an `Origin` header, or None if it is malformed."""
-    try:
-        return urlsplit(origin).netloc
-    except ValueError:
-        return None
-
-
-def _host_name(host: str) -> str:
-    """Return a `Host` header without its port."""
-    name, bracket, _ = host.partition("]") if host.startswith("[") else host.partition(":")
-    return (name + "]" if bracket == "]" else name).lower()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
 
+from headrace.messages import Message
 from headrace.server.http.attachments import describe_attachments
-from headrace.server.http.markdown_escape import escape_headings
+from headrace.server.http.export.markdown_escape import escape_headings
+from headrace.server.http.export.steps import write_steps
 from headrace.server.storage.store import Conversation, MessageQuery, Store, StoredMessage
 
 EXPORT_BYTES: Final = 1_048_576
@@ -29,24 +31,46 @@ async def write_json(store: Store, owner: str, conversation: Conversation) -> As
     """Write all branches as a `ConversationExport`."""
     yield b'{"conversation":' + _encode(conversation) + b',"messages":['
     separator = b""
-    async for stored in _read_all(store, owner, conversation.id):
+    async for stored in read_all(store, owner, conversation.id):
         yield separator + _encode(stored)
         separator = b","
     yield b"]}"
 
 
-async def write_markdown(
+def write_markdown(store: Store, owner: str, conversation: Conversation) -> AsyncIterator[bytes]:
+    """Write the branch that is shown as Markdown: questions and answers."""
+    return _write_branch(
+        store, owner, conversation, lambda message: [escape_headings(message.text)]
+    )
+
+
+def write_markdown_steps(
     store: Store, owner: str, conversation: Conversation
 ) -> AsyncIterator[bytes]:
-    """Write the branch that is shown as Markdown."""
+    """Write the branch that is shown as Markdown, with the reasoning and the tools."""
+    return _write_branch(store, owner, conversation, _list_blocks)
+
+
+def _list_blocks(message: Message) -> Iterable[str]:
+    return write_steps(message) if message.turns else [escape_headings(message.text)]
+
+
+async def _write_branch(
+    store: Store,
+    owner: str,
+    conversation: Conversation,
+    list_blocks: Callable[[Message], Iterable[str]],
+) -> AsyncIterator[bytes]:
     title = " ".join(conversation.title.split()) or "Conversation"
     yield f"# {title}\n".encode()
     leaf_id = conversation.leaf_id
     branch = set[str]() if leaf_id is None else set(await store.branch_ids(owner, leaf_id))
-    async for stored in _read_all(store, owner, conversation.id):
+    async for stored in read_all(store, owner, conversation.id):
         if stored.id in branch:
             author = "Assistant" if stored.message.role == "assistant" else "User"
-            yield f"\n## {author}\n\n{escape_headings(stored.message.text)}\n".encode()
+            yield f"\n## {author}\n".encode()
+            for block in list_blocks(stored.message):
+                yield f"\n{block}\n".encode()
             for file in describe_attachments(stored.message):
                 yield f"\nAttached: {_plain_name(file.name)} ({file.media_type})\n".encode()
 
@@ -54,6 +78,7 @@ async def write_markdown(
 EXPORTS: Final[Mapping[str, Export]] = {
     "json": Export("application/json", write_json),
     "markdown": Export("text/markdown", write_markdown),
+    "markdown-steps": Export("text/markdown", write_markdown_steps),
 }
 
 
@@ -62,7 +87,8 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[`*_\[\]<>|\\#]", "", name)
 
 
-async def _read_all(store: Store, owner: str, conversation_id: str) -> AsyncIterator[StoredMessage]:
+async def read_all(store: Store, owner: str, conversation_id: str) -> AsyncIterator[StoredMessage]:
+    """Read all messages of a conversation, the oldest first, a page at a time."""
     after, has_more = "", True
     while has_more:
         query = MessageQuery(max_bytes=_PAGE_BYTES, after=after)

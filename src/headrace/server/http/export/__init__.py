@@ -1,0 +1,1 @@
+"""Exports of conversations, as JSON and as Markdown."""

@@ -1,0 +1,1 @@
+"""Titles of conversations, written by a model."""

@@ -1,0 +1,1 @@
+"""Runs that wait: suspended ones, those of other servers, and those on the way."""
