@@ -17,6 +17,7 @@ from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server import create_app
 from headrace.server.process import open_listener
 from headrace.tools.builtin import default_tools
+from headrace.tools.tool import Tool
 from headrace.transport.retry import NEVER
 
 T = TypeVar("T")
@@ -33,7 +34,12 @@ class Stage:
     """A server in a thread of its own, until it is closed."""
 
     def __init__(
-        self, data: Path, dialect: str = "responses", agent: Agent | None = None, **settings: Any
+        self,
+        data: Path,
+        dialect: str = "responses",
+        agent: Agent | None = None,
+        tools: Sequence[Tool] = (),
+        **settings: Any,
     ) -> None:
         self.plays: dict[str, Sequence[ScriptedTurn]] = {}
         """What is answered, turn by turn, to a message; any other is rehearsed."""
@@ -42,6 +48,7 @@ class Stage:
         self._data = data
         self._dialect = dialect
         self._agent = agent
+        self._tools = tools
         self._settings = settings
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -126,7 +133,7 @@ class Stage:
             "openai:rehearsed" if self._dialect == "responses" else "openai-chat:rehearsed",
             transport=transport,
             api_key="k",
-            tools=list(default_tools()),
+            tools=[*default_tools(), *self._tools],
             policy=NEVER,
         )
 

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from headrace.rehearsal.script import call, say, think, turn
-from tests.browser import screenshots
 from tests.browser.stage import Stage, gate
+from tests.browser.states import STATES, open_stage
 from tests.browser.talk import Talk, script
 
 OF_COLORS = ("color-contrast", "link-in-text-block")
@@ -20,17 +20,14 @@ OF_COLORS = ("color-contrast", "link-in-text-block")
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 
+_CUT = script("cut")
+
+
 def _drawer(talk: Talk) -> None:
     talk.ask("Hello there")
     talk.page.get_by_role("button", name="Conversations", exact=True).click()
     talk.page.get_by_role("button", name="Rename").click()
     talk.page.wait_for_timeout(300)
-
-
-def _editing(talk: Talk) -> None:
-    talk.ask("Hello there")
-    talk.page.locator(".said").hover()
-    talk.page.get_by_role("button", name="Edit").click()
 
 
 def find_axe_violations(talk: Talk, *rules: str) -> list[Any]:
@@ -46,13 +43,15 @@ def find_axe_violations(talk: Talk, *rules: str) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("state", [*screenshots.STATES, _editing], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("state", STATES, ids=lambda one: one.__name__)
 def test_axe_finds_nothing(
-    stage: Stage, context: BrowserContext, state: Callable[[Talk], None]
+    tmp_path: Path, context: BrowserContext, state: Callable[[Talk], None]
 ) -> None:
+    """In light, in dark, from right to left, and with the colors of the system. Nothing is cut off
+    on a phone."""
+    stage = open_stage(tmp_path / "states")
     # Not the fixture `page`: axe uses styles that the policy of the page forbids.
     page = context.new_page()
-    screenshots.scripts(stage)
     talk = Talk(page, stage.url).open()
     state(talk)
     assert find_axe_violations(talk) == []
@@ -60,21 +59,23 @@ def test_axe_finds_nothing(
     # Until the transitions from light colors to dark ones are over.
     talk.until("() => document.getAnimations().every((one) => !(one instanceof CSSTransition))")
     assert find_axe_violations(talk, *OF_COLORS) == []
-
-
-def test_axe_finds_nothing_with_forced_colors_and_from_right_to_left(
-    stage: Stage, browser: Browser
-) -> None:
-    context = browser.new_context(viewport={"width": 1100, "height": 800}, forced_colors="active")
-    screenshots.scripts(stage)
-    talk = Talk(context.new_page(), stage.url).open()
-    talk.page.evaluate("() => { document.documentElement.dir = 'rtl'; }")
-    screenshots.rich(talk)
+    page.evaluate("() => { document.documentElement.dir = 'rtl'; }")
+    page.emulate_media(color_scheme="light", forced_colors="active")
+    talk.until("() => document.getAnimations().every((one) => !(one instanceof CSSTransition))")
     assert find_axe_violations(talk) == []
+    page.set_viewport_size({"width": 390, "height": 740})
+    # The list moves out of the page first.
+    talk.until(f"() => ({_CUT})().length === 0")
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    stage.close()
+
+
+def test_the_list_is_on_the_right_in_a_page_from_right_to_left(stage: Stage, page: Page) -> None:
+    talk = Talk(page, stage.url).open()
+    talk.page.evaluate("() => { document.documentElement.dir = 'rtl'; }")
     new = talk.page.get_by_role("button", name="New conversation").bounding_box()
     assert new is not None
-    assert new["x"] > 800, "the list is on the right"
-    context.close()
+    assert new["x"] > 800
 
 
 def test_axe_finds_nothing_on_a_phone(stage: Stage, browser: Browser) -> None:

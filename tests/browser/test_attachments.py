@@ -10,7 +10,7 @@ from headrace.rehearsal.script import say, turn
 from tests.browser.stage import Stage
 from tests.browser.talk import Talk
 from tests.browser.test_access import find_axe_violations
-from tests.server.test_files import HTML, PDF, png
+from tests.sample_files import HTML, PDF, png
 
 _GIVE = """([name, type, data, how]) => {
   const bytes = Uint8Array.from(atob(data), (one) => one.charCodeAt(0));

@@ -144,6 +144,8 @@ def test_a_panel_and_a_bubble_are_the_conversation_alone(
         expect(page.locator("textarea")).to_have_count(0)
         page.get_by_role("button", name="Open the chat").click()
         expect(talk.composer).to_be_focused()
+        for place in (page.locator(".chat > main > header"), talk.composer):
+            expect(place).to_be_in_viewport(ratio=1)
     talk.ask("hello")
     expect(page.locator(".text")).to_have_text("To hello.")
     expect(page.locator("headrace-sidebar")).to_be_hidden()

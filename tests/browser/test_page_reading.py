@@ -350,7 +350,9 @@ def test_results_of_tools_are_shown_as_what_they_are(
     _, _, talk = tools
     talk.ask("results")
     rows = talk.page.locator("headrace-tool-call-segment")
-    expect(rows.nth(0).locator(".tool-line")).to_contain_text("image/png")
+    briefs = ("image/png", "2 rows", "+1 −1 lines")
+    for row, brief in zip(rows.all(), briefs, strict=True):
+        expect(row.locator(".tool-line")).to_contain_text(brief)
     for row in rows.all():
         row.locator("summary").click()
     assert rows.nth(0).locator("img").evaluate("one => one.naturalWidth") == 1

@@ -154,6 +154,7 @@ def test_a_request_that_waits_is_there_after_a_reload_and_can_be_denied(
     expect(_button(page, "Deny")).to_be_visible()
     page.reload()
     expect(_row(page)).to_contain_text("Waiting for your approval")
+    page.get_by_text("Deny with a reason").click()
     page.get_by_label("Reason for a denial").fill("Too much.")
     page.keyboard.press("Enter")
     talk.settle()
@@ -212,6 +213,16 @@ def test_a_flat_form_has_a_field_for_each_value(stage: Stage, page: Page) -> Non
     assert talk.texts == [f"The tool said: they want {wanted}"]
 
 
+def test_a_form_that_is_denied_has_no_reason_unless_one_is_given(stage: Stage, page: Page) -> None:
+    talk = Talk(page, stage.url).open()
+    talk.send("form")
+    page.get_by_label("City").fill("Oslo")
+    _button(page, "Deny").click()
+    talk.settle()
+    row = page.get_by_role("region", name="Request of fill_in")
+    expect(row.locator(".request-state")).to_have_text("Denied")
+
+
 @pytest.mark.parametrize("stage", [{"waiting_stream_s": 0.05}], indirect=True)
 def test_a_row_stays_although_the_server_closes_the_stream(stage: Stage, page: Page) -> None:
     """What was typed into it is not lost, and it can be answered."""
@@ -219,6 +230,7 @@ def test_a_row_stays_although_the_server_closes_the_stream(stage: Stage, page: P
     page.on("request", lambda made: connects.append(made.url) if "/stream" in made.url else None)
     talk = Talk(page, stage.url).open()
     talk.send("pay")
+    page.get_by_text("Deny with a reason").click()
     reason = page.get_by_label("Reason for a denial")
     reason.fill("Too much.")
     while len(connects) < 4:

@@ -33,7 +33,7 @@ from headrace.outcome import ErrorInfo, FinishReason
 from headrace.projections.ux import MessageEvent
 from headrace.server.storage.store import Conversation
 
-_PAGE = Path(__file__).parents[2] / "web" / "src" / "core" / "advice.ts"
+_PAGE = Path(__file__).parents[2] / "web" / "src" / "languages" / "en.ts"
 
 
 def _event(error: ErrorInfo | None = None, finish: FinishReason | None = None) -> MessageEvent:
@@ -44,15 +44,17 @@ def _event(error: ErrorInfo | None = None, finish: FinishReason | None = None) -
 
 
 @pytest.mark.parametrize(
-    ("name", "ours"), [("FAILURES", FAILURES), ("ENDS", ENDS), ("ABORTS", ABORTS)]
+    ("name", "ours"), [("failures", FAILURES), ("ends", ENDS), ("aborts", ABORTS)]
 )
 def test_what_happened_is_said_in_the_words_of_the_page(
     name: str, ours: dict[str, tuple[str, str]]
 ) -> None:
-    table = re.search(rf"const {name}\b[^=]*= {{\n(.*?)\n}};", _PAGE.read_text(), re.DOTALL)
+    table = re.search(
+        rf"^  {name}: {{\n(.*?)\n  }} as", _PAGE.read_text(), re.DOTALL | re.MULTILINE
+    )
     assert table is not None
-    rows = re.findall(r'^  (\w+): (\["(?:[^"]*)", "(?:[^"]*)"\]),$', table[1], re.MULTILINE)
-    assert {key: tuple(json.loads(words)) for key, words in rows} == ours
+    rows = re.findall(r'^    (\w+): pair\(("[^"]*", "[^"]*")\),$', table[1], re.MULTILINE)
+    assert {key: tuple(json.loads(f"[{words}]")) for key, words in rows} == ours
 
 
 def test_every_end_that_is_none_of_its_own_is_told() -> None:

@@ -122,3 +122,20 @@ def test_old_files_are_deleted(opened: Opened) -> None:
             await files.load("anna", info.id)
 
     play(opened, body)
+
+
+def test_all_files_of_an_owner_are_listed_and_deleted_and_no_others(opened: Opened) -> None:
+    async def body(files: Files) -> None:
+        assert list(await files.list("anna")) == []
+        infos = [await files.save("anna", f"{n}.txt", arriving(TEXT), n) for n in range(3)]
+        other = await files.save("bert", "b.txt", arriving(TEXT), 1)
+        listed = await files.list("anna")
+        assert sorted(listed, key=lambda one: one.created_ms) == infos
+        await files.delete_all("anna")
+        assert list(await files.list("anna")) == []
+        with pytest.raises(FileRefused):
+            await files.load("anna", infos[0].id)
+        assert [one.id for one in await files.list("bert")] == [other.id]
+        await files.delete_all("nobody")
+
+    play(opened, body)

@@ -20,6 +20,7 @@ from headrace.server.storage.store import SQLiteStore
 from headrace.usage import Usage
 from tests.postgres import open_postgres, shared_server
 from tests.server.memory_storage import MemoryLog
+from tests.valkey import open_valkey, shared_valkey
 
 Opened = Callable[[], Any]
 """A log on the same data, as often as it is called; as a context."""
@@ -59,10 +60,23 @@ def _postgres(data: Path) -> Opened:
     return opened
 
 
+def _valkey(data: Path) -> Opened:
+    url = shared_server().create_database()
+    log_url = shared_valkey().empty()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[Log]:
+        async with open_valkey(url, log_url) as storage:
+            yield storage.log
+
+    return opened
+
+
 LOGS: dict[str, Callable[[Path], Opened]] = {
     "sqlite": _sqlite,
     "memory": _memory,
     "postgres": _postgres,
+    "valkey": _valkey,
 }
 
 

@@ -17,8 +17,10 @@ from headrace.events import Record, RunClosed, RunFailed
 from headrace.messages import Message, TextPart, Turn
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log, SQLiteLog
+from headrace.server.storage.postgres.tables.nodes import Nodes
 from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import (
+    ConversationNote,
     InboxEntry,
     KeyTaken,
     MessageQuery,
@@ -33,6 +35,7 @@ from headrace.server.storage.store import (
 from headrace.server.storage.store.store import RunStart
 from tests.postgres import open_postgres, shared_server
 from tests.server.memory_storage import MemoryLog, MemoryStore
+from tests.valkey import open_valkey, shared_valkey
 
 Opened = Callable[[], Any]
 """A store with its log on the same data, as often as it is called; as a context."""
@@ -72,10 +75,24 @@ def _postgres(data: Path) -> Opened:
     return opened
 
 
+def _valkey(data: Path) -> Opened:
+    url = shared_server().create_database()
+    log_url = shared_valkey().empty()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[tuple[Store, Log]]:
+        async with open_valkey(url, log_url) as storage:
+            await Nodes(storage.pool).renew(storage.node, 15.0)
+            yield storage.store, storage.log
+
+    return opened
+
+
 STORES: dict[str, Callable[[Path], Opened]] = {
     "sqlite": _sqlite,
     "memory": _memory,
     "postgres": _postgres,
+    "valkey": _valkey,
 }
 
 
@@ -370,13 +387,42 @@ def test_a_conversation_is_forgotten_whole_once_nothing_is_written_to_it(opened:
     play(opened, body)
 
 
+def test_marks_titles_and_hits_are_kept(opened: Opened) -> None:
+    async def body(store: Store, _: Log) -> None:
+        await answered(store, asked("a", "What is a weir?"), "A low dam across a river.")
+        await answered(store, asked("b", "What is a lock?"), "A gate.")
+        assert (await store.conversation("anna", "conv_a")).is_unread
+        note = ConversationNote(is_pinned=True, is_unread=False, instructions="Be brief.")
+        changed = await store.annotate("anna", "conv_a", note)
+        assert (changed.is_pinned, changed.is_unread, changed.instructions) == (
+            True, False, "Be brief.",
+        )  # fmt: skip
+        assert changed == await store.conversation("anna", "conv_a")
+        assert await store.pinned("anna") == [changed]
+        assert await store.pinned("bert") == []
+        with pytest.raises(NotFound):
+            await store.annotate("bert", "conv_a", note)
+        cleared = await store.annotate("anna", "conv_a", ConversationNote(instructions=""))
+        assert cleared.instructions is None
+        assert cleared.is_pinned
+        assert await store.suggest_title("anna", "conv_a", "Of weirs")
+        assert not await store.suggest_title("anna", "conv_a", "Once more")
+        assert not await store.suggest_title("bert", "conv_b", "Mine")
+        assert (await store.conversation("anna", "conv_a")).title == "Of weirs"
+        (hit,) = await store.search("anna", "dam")
+        assert (hit.conversation.id, hit.message_id) == ("conv_a", "msg_a")
+        assert [part.text for part in hit.snippet if part.is_match] == ["dam"]
+
+    play(opened, body)
+
+
 @pytest.mark.parametrize("words", ["salmon", "SALM", "leap salmon", "weir", "Straße 2"])
 def test_words_are_found_in_questions_and_answers(opened: Opened, words: str) -> None:
     async def body(store: Store, _: Log) -> None:
         await answered(store, asked("a", "What is a weir in Straße 2?"), "A salmon leap.")
         await answered(store, asked("b", "What is a lock?"), "A gate.")
         await answered(store, asked("c", "What is a weir in Straße 2?", "bert"), "A salmon leap.")
-        assert [one.id for one in await store.search("anna", words)] == ["conv_a"]
+        assert [one.conversation.id for one in await store.search("anna", words)] == ["conv_a"]
 
     play(opened, body)
 
@@ -397,7 +443,7 @@ def test_a_title_is_found_as_long_as_it_is_the_title(opened: Opened) -> None:
         assert await ids(store, "weir") == ["conv_b"]
 
     async def ids(store: Store, words: str) -> list[str]:
-        return [one.id for one in await store.search("anna", words)]
+        return [one.conversation.id for one in await store.search("anna", words)]
 
     play(opened, body)
 
@@ -422,6 +468,7 @@ THEIRS: dict[str, tuple[Any, ...]] = {
     "branch_ids": ("msg_a",),
     "branch": ("msg_a",),
     "rename": ("conv_a", "mine"),
+    "annotate": ("conv_a", ConversationNote(is_pinned=True)),
     "select": ("conv_a", "ask_a"),
     "delete": ("conv_a",),
 }
@@ -430,6 +477,8 @@ EMPTY: dict[str, tuple[Any, ...]] = {
     "search": ("Go",),
     "live_under": ("conv_a",),
     "open_runs": (10,),
+    "pinned": (),
+    "suggest_title": ("conv_a", "mine"),
 }
 
 
@@ -450,7 +499,7 @@ def test_what_belongs_to_another_does_not_exist(opened: Opened) -> None:
                 await getattr(store, name)("bert", "none", *args[1:])
             assert str(theirs.value) == str(nobodys.value)
         for name, args in EMPTY.items():
-            assert await getattr(store, name)("bert", *args) == []
+            assert not await getattr(store, name)("bert", *args)
         after = await store.messages("anna", "conv_a"), await store.conversations("anna")
         assert after == before
 

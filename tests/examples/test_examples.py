@@ -51,9 +51,10 @@ def _run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_there_are_six_and_each_says_what_it_prints() -> None:
+def test_there_are_eight_and_each_says_what_it_prints() -> None:
     names = [path.stem for path in EXAMPLES]
-    assert names == ["conversation", "middleware", "planner", "progress", "testing", "tool"]
+    expected = "conversation mcp_tools middleware planner progress testing tool tracing"
+    assert names == expected.split()
     assert sorted(path.stem for path in HERE.glob("*.txt")) == names
 
 

@@ -31,15 +31,37 @@ async def drained(stream):
     return reads, None
 
 
-def reads_of(*answers, timeouts=PATIENT, limits=DEFAULT_HTTP_LIMITS):
-    """All reads, and the failure that ended them; a `RequestFailed` is raised."""
+async def pushed(stream):
+    """The same as `drained()`, with the reads pushed by the socket."""
+    reads = []
 
-    async def run():
+    def take(read):
+        reads.append(read)
+        return False
+
+    try:
+        assert await stream.drain(take) is False
+    except StreamBroken as broken:
+        return reads, broken.error
+    finally:
+        await stream.aclose()
+    return reads, None
+
+
+def reads_of(*answers, timeouts=PATIENT, limits=DEFAULT_HTTP_LIMITS):
+    """All reads, and the failure that ended them; a `RequestFailed` is raised. Both ways of reading
+    must give the same."""
+
+    async def run(read):
         transport = HTTPTransport(timeouts=timeouts, limits=limits)
         async with upstream(*answers) as server, transport:
-            return await drained(await transport.open(call_to(server.url)))
+            return await read(await transport.open(call_to(server.url)))
 
-    return asyncio.run(asyncio.wait_for(run(), 90))
+    reads, failure = asyncio.run(asyncio.wait_for(run(drained), 90))
+    others, other_failure = asyncio.run(asyncio.wait_for(run(pushed), 90))
+    assert b"".join(others) == b"".join(reads)
+    assert other_failure == failure
+    return reads, failure
 
 
 def failed_with(*answers, **options) -> RequestFailed:

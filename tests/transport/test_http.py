@@ -19,6 +19,7 @@ from tests.transport.drain import (
     SHORT_IDLE,
     drained,
     failed_with,
+    pushed,
     reads_of,
 )
 from tests.transport.upstream import (
@@ -284,6 +285,24 @@ def test_a_certificate_that_is_not_trusted_is_said(certificate):
     with pytest.raises(RequestFailed, match="certificate is not trusted") as caught:
         asyncio.run(run())
     assert (caught.value.category, caught.value.retryable) == ("network", False)
+
+
+@pytest.mark.parametrize("read", [drained, pushed])
+def test_a_stream_over_tls_is_whole(certificate, read):
+    async def answer(peer: Peer) -> None:
+        await peer.send(head())
+        for number in range(20):
+            await peer.chunk(b"%d " % number)
+            await asyncio.sleep(0)
+        await peer.send(END)
+
+    async def run():
+        transport = HTTPTransport(tls=certificate[1], timeouts=PATIENT)
+        async with upstream(answer, ssl=certificate[0]) as server, transport:
+            return await read(await transport.open(call_to(server.url)))
+
+    reads, failure = asyncio.run(run())
+    assert (b"".join(reads), failure) == (b"".join(b"%d " % n for n in range(20)), None)
 
 
 def test_closing_over_tls_is_seen_by_the_peer_at_once(certificate, record_property):

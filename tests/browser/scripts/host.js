@@ -1,8 +1,10 @@
 // Makes a page of somebody else with chats in it, and keeps what they tell in window.told.
 ({ count, width, attributes, above = 0, token }) => {
   window.told = [];
+  document.title = "A page of somebody else";
+  document.documentElement.lang = "en";
   document.body.innerHTML = "";
-  document.body.append(Object.assign(document.createElement("div"), { textContent: "A page of somebody else" }));
+  document.body.append(Object.assign(document.createElement("header"), { textContent: "A page of somebody else" }));
   document.body.firstChild.style.height = `${above || 40}px`;
   document.body.append(Object.assign(document.createElement("script"), { type: "module", src: "static/headrace.js" }));
   for (let number = 0; number < count; number += 1) {
