@@ -10,6 +10,7 @@ SOAK_INTERLEAVINGS ?= 500
 SOAK_STREAMS ?= 2000
 SOAK_SCHEDULES ?= 100000
 SOAK_CLUSTER_KILLS ?= 100
+SOAK_CONVERSATIONS ?= 100000
 SOAK_EXAMPLES ?= 1000
 SOAK_ATTACK_SECONDS ?= 3600
 PORT ?= 8700
@@ -47,7 +48,7 @@ help: ## Show this list
 	@echo '  Variables: PYTHON (interpreter), ARGS (for pytest and bench),'
 	@echo '             WORKERS (of pytest: auto, 0, 2 ...), FUZZ_SECONDS, SOAK_RUNS, SOAK_STREAMS,'
 	@echo '             SOAK_KILLS, SOAK_INTERLEAVINGS, SOAK_EXAMPLES, SOAK_ATTACK_SECONDS,'
-	@echo '             SOAK_SCHEDULES, SOAK_CLUSTER_KILLS.'
+	@echo '             SOAK_SCHEDULES, SOAK_CLUSTER_KILLS, SOAK_CONVERSATIONS.'
 
 setup: $(VENV)/.stamp $(STATIC)/.stamp $(CLIENTS)/node_modules/.stamp chromium ## Create .venv and build the web UI; does nothing if nothing changed
 
@@ -129,11 +130,13 @@ soak: setup ## Run the long tests: an hour of attacks, agents with faults, mutat
 	  $(BIN)/python -m pytest tests/server/test_kill.py tests/server/test_kill_start.py tests/server/test_interleavings.py \
 	  tests/server/test_continue_after_kill.py -q
 	@HEADRACE_SOAK_STOPS=50 $(BIN)/python -m pytest tests/engine/resume/test_every_record.py --timeout 3600 -n $(WORKERS) -q
+	@HEADRACE_SOAK_CONVERSATIONS=$(SOAK_CONVERSATIONS) $(BIN)/python -m pytest tests/growth -q -s
 	@HEADRACE_SOAK_SCHEDULES=$(SOAK_SCHEDULES) HEADRACE_SOAK_CLUSTER_KILLS=$(SOAK_CLUSTER_KILLS) \
 	  $(BIN)/python -m pytest tests/cluster --timeout 14400 -n $(WORKERS) -q
 	@HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=20000 \
 	  HEADRACE_SOAK_CLIENTS=500 \
 	  $(BIN)/python -m pytest tests/server -k 'requests or frames or slow_clients' -q
+	@HEADRACE_SOAK_MCP=1 $(BIN)/python -m pytest tests/conformance/test_mcp.py -q
 	@HEADRACE_SOAK_UPLOADS=10000 $(BIN)/python -m pytest tests/server/test_files.py --timeout 3600 -q
 	@HEADRACE_SOAK_PAGES=50 $(BIN)/python -m pytest tests/browser/test_same.py tests/browser/test_hostile.py tests/web -n $(WORKERS) -q
 

@@ -67,6 +67,50 @@ def _to_error(status: ast.expr, code: ast.expr, more: list[ast.keyword]) -> APIE
 
 
 MEANINGS: dict[str, tuple[str, str]] = {
+    "account_disabled": (
+        "The account of this user is disabled.",
+        "Ask the operator; `headrace user enable` enables it.",
+    ),
+    "bad_password": (
+        "The new password is too short, too long or too easy to guess.",
+        "Choose another one; the message says what is wrong.",
+    ),
+    "bad_user": (
+        "The trusted proxy sends no valid user name, or more than one.",
+        "Let the proxy replace the header `trusted_user_header` of its clients.",
+    ),
+    "needs_https": (
+        "The page was opened with http, so that the browser would not keep the cookie.",
+        "Open it with https; http works only on this machine.",
+    ),
+    "needs_sign_in": (
+        "An access token cannot manage sign-ins and passwords.",
+        "Sign in with the password.",
+    ),
+    "no_password": (
+        "The server has no passwords.",
+        "Start it with `--users`.",
+    ),
+    "no_sign_in": (
+        "The server does not need a sign-in, or the request has none that could end.",
+        "Nothing: the user is known, or signed out.",
+    ),
+    "sign_in_busy": (
+        "Too many people sign in at once.",
+        "Repeat the request after `Retry-After`.",
+    ),
+    "sign_in_failed": (
+        "The name or the password is wrong, or the account is disabled.",
+        "Ask for them again.",
+    ),
+    "too_many_attempts": (
+        "Too many wrong passwords for this name, or from this address.",
+        "Repeat the request after `Retry-After`. Who is signed in stays so.",
+    ),
+    "wrong_password": (
+        "The old password is wrong.",
+        "Ask for it again.",
+    ),
     "already_answered": (
         "Somebody has answered the request before, with another answer.",
         "Show the `decision` that counts, its `value`, and who gave it.",
@@ -184,8 +228,9 @@ MEANINGS: dict[str, tuple[str, str]] = {
         "Send a `message`, or the `parent_id` of a message to answer again.",
     ),
     "no_token": (
-        "The server requires an access token, and it is missing or unknown.",
-        "Send `Authorization: Bearer …`; `headrace token create` makes one.",
+        "The server has users, and the request names none, or its access token is not valid.",
+        "Sign in, or send `Authorization: Bearer …`; `sign_in` lists what the server accepts:"
+        " `password`, `token`.",
     ),
     "not_found": (
         "There is nothing at this address, or it belongs to another user.",
@@ -206,6 +251,14 @@ MEANINGS: dict[str, tuple[str, str]] = {
     "search_busy": (
         "The search took too long, or too many searches were waiting.",
         "Repeat the request after `Retry-After`, or search for other words.",
+    ),
+    "no_mcp": (
+        "The server was installed without the extra `mcp`.",
+        "Install `headrace[mcp]`.",
+    ),
+    "tools_unavailable": (
+        "An MCP server that the agent requires cannot be reached.",
+        "Repeat the request after `Retry-After`. The message says why it failed.",
     ),
     "stopping": (
         "The server is starting or stopping.",

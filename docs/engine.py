@@ -52,6 +52,7 @@ from headrace.engine import (
     Truncate,
 )
 from headrace.engine.journal.sink import Sink
+from headrace.otel import OpenTelemetry
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -145,7 +146,7 @@ def engine_parts() -> list[str]:
     parts += [struct(kind) for kind in (ToolCall, Allow, Deny, Ask)]
     parts += [interface(Terminate), interface(CancelToken), "## Built-in middleware"]
     parts += [interface(kind) for kind in (Approve, Budget, Redaction, SecretPattern)]
-    parts += [_PATTERNS, interface(JSONLinesTrace), struct(RunSummary)]
+    parts += [_PATTERNS, interface(JSONLinesTrace), struct(RunSummary), interface(OpenTelemetry)]
     parts += ["## Conversations", interface(Conversation), interface(Compactor, is_made=False)]
     return [*parts, interface(Truncate), interface(Summarize)]
 

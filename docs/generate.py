@@ -464,7 +464,10 @@ def _command_and_output(command: str, lines: Iterable[str]) -> str:
     return "\n".join(["```sh", command, "```", "", "```text", *lines, "```", ""])
 
 
-EXAMPLES = ("tool", "progress", "middleware", "conversation", "planner", "testing")
+EXAMPLES = (
+    *("tool", "mcp_tools", "progress", "middleware", "tracing", "conversation", "planner"),
+    "testing",
+)
 SHOWN_OF_NOTEBOOK = ("agent.py", "app.py")
 PAGES: dict[str, Callable[[], str]] = {
     "grammar.svg": grammar.picture,

@@ -118,6 +118,8 @@ ROUTES: dict[str, str] = {
     " [`CancelResult`](#cancelresult).",
     "GET /api/requests": "List what the runs of the user wait for. Returns a"
     " [`WaitingRunList`](#waitingrunlist).",
+    "GET /api/runs/{run_id}/timeline": "Read when a run did what. Returns a"
+    " [`RunTimeline`](#runtimeline).",
     "GET /api/runs/{run_id}/requests": "List what a run waits for. Returns an"
     " [`InputRequestList`](#inputrequestlist).",
     "POST /api/runs/{run_id}/requests/{request_id}": "Answer a request; the first answer counts."
@@ -138,6 +140,17 @@ ROUTES: dict[str, str] = {
     "DELETE /api/conversations/{conversation_id}": "Delete a conversation and its messages.",
     "GET /api/conversations/{conversation_id}/export": "Export a conversation. Returns a"
     " [`ConversationExport`](#conversationexport), or Markdown.",
+    "GET /api/account": "Who the user is, how the request says so, and the user's settings."
+    " 401 lists the ways to sign in.",
+    "PATCH /api/account/settings": "Change some settings; null removes one. Returns all of them.",
+    "POST /api/account/password": "Replace the password, and end all other sign-ins.",
+    "GET /api/account/export": "Download everything that is stored of the user, as lines of JSON.",
+    "DELETE /api/account/data": "Delete the conversations, files and settings of the user. The"
+    " account stays.",
+    "POST /api/sign-in": "Sign in with a name and a password; sets a cookie.",
+    "POST /api/sign-out": "End the sign-in of this request, and its streams.",
+    "GET /api/sign-ins": "The browsers in which the user is signed in.",
+    "DELETE /api/sign-ins/{sign_in_id}": "End one of the user's sign-ins, and its streams.",
     "GET /api/models": "List the models. Returns a [`ModelList`](#modellist).",
     "GET /v1/models": "List what clients of OpenAI's and Anthropic's APIs can ask for, in the"
     " shape of either.",
@@ -153,6 +166,10 @@ ROUTES: dict[str, str] = {
     "DELETE /v1/responses/{response_id}": "Delete a stored response and its conversation.",
     "POST /v1/responses/{response_id}/cancel": "Cancel a response that is being written.",
     "GET /v1/responses/{response_id}/input_items": "List what a response was asked with.",
+    "POST /mcp": "Streamable HTTP of the Model Context Protocol; see [Offer agents to MCP"
+    " clients](../howto/mcp-server.md).",
+    "GET /mcp": "Notifications of a session, in revisions of the protocol that have sessions.",
+    "DELETE /mcp": "End such a session.",
     "POST /api/ai-sdk/chat": "Send a chat of the Vercel AI SDK, and stream the answer; see"
     " [useChat](../howto/use-chat.md).",
     "GET /api/ai-sdk/chat/{chat_id}/stream": "Resume the answer that is being written in a chat of"
@@ -179,14 +196,24 @@ HEADERS: dict[str, str] = {
     " `application/octet-stream` for `POST /api/files`.",
     "X-File-Name": "For `POST /api/files`: the name of the file, percent-encoded.",
     "Idempotency-Key": "For `POST /api/chat`: the same key gives the same run.",
+    "Cookie": "The cookie of `POST /api/sign-in`. It counts only in requests of the server's own"
+    " page.",
+    "User-Agent": "For `POST /api/sign-in`: the browser, as `GET /api/sign-ins` shows it.",
     "Last-Event-ID": "For a stream: the id of the last frame received, in any protocol.",
 }
 """The headers of a request."""
 VARIABLES: dict[str, str] = {
     "COLORTERM": "`headrace doctor` checks it for the number of colors of the terminal.",
     "COLUMNS": "Width of a table that is printed to a pipe.",
+    "HEADRACE_CONFIG": "File with settings of `headrace serve`, used without `--config`.",
+    "HEADRACE_SERVE_NAME": "A setting of `headrace serve`, used without its option. NAME is that of"
+    " the option in capitals and `_` for `-`, as in `HEADRACE_SERVE_MAX_RUNS`. Several"
+    " values are separated by commas.",
     "HEADRACE_MODEL": "Default model of `headrace ask` and `headrace chat`, used without `-m`.",
     "HEADRACE_STORE": "Database that several servers share, used without `--store`.",
+    "HEADRACE_LOG": "Valkey or Redis for live answers, used without `--log`.",
+    "HEADRACE_MCP_NAME_TOKEN": "Access token of the MCP server with this name, in capitals and with"
+    " `_` for `-`, if the option `--mcp` gives its URL.",
     "HEADRACE_TOKEN": "Access token that `headrace chat` sends to a server, used without"
     " `--token-file`.",
     "NO_COLOR": "Any value turns colors off.",

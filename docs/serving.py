@@ -16,8 +16,18 @@ from docs.syntax_tree import parse_source
 from headrace.cli.commands.serve import command as serve
 from headrace.cli.parser import build_parser
 from headrace.client import Answer, AsyncAnswer, AsyncClient, Client, ClientError
+from headrace.mcp import MCPLimits
 from headrace.recording.exchange_recorder import RecordingLimits
 from headrace.server import create_app
+from headrace.server.accounts.api import (
+    AccountView,
+    PasswordChange,
+    SettingsUpdate,
+    SignInList,
+    SignInRequest,
+    SignInView,
+    UserSettings,
+)
 from headrace.server.agent_config import AgentFile
 from headrace.server.api import (
     AttachmentView,
@@ -29,6 +39,7 @@ from headrace.server.api import (
     ConversationUpdate,
     ErrorDetail,
     ErrorResponse,
+    Hit,
     InputAnswer,
     InputAnswerResult,
     InputRequestList,
@@ -36,6 +47,9 @@ from headrace.server.api import (
     MessageView,
     ModelInfo,
     ModelList,
+    RunTimeline,
+    TimelineLane,
+    TimelineSpan,
     WaitingRunList,
 )
 from headrace.server.gateway.config import (
@@ -46,11 +60,20 @@ from headrace.server.gateway.config import (
     UsageLimits,
 )
 from headrace.server.http.openapi import openapi
+from headrace.server.mcp_config import MCPEntry
 from headrace.server.settings import Settings
 from headrace.server.storage.files import FileInfo
+from headrace.server.storage.snippet import SnippetPart
 from headrace.server.storage.store import Conversation, StoredMessage
 
-REQUESTS = (ChatRequest, InputAnswer, ConversationUpdate)
+REQUESTS = (
+    ChatRequest,
+    InputAnswer,
+    ConversationUpdate,
+    SignInRequest,
+    PasswordChange,
+    SettingsUpdate,
+)
 RESPONSES = (
     ConversationPage,
     Conversation,
@@ -61,12 +84,21 @@ RESPONSES = (
     LiveAnswer,
     ConversationExport,
     StoredMessage,
+    Hit,
+    SnippetPart,
+    RunTimeline,
+    TimelineLane,
+    TimelineSpan,
     ModelList,
     ModelInfo,
     CancelResult,
     WaitingRunList,
     InputRequestList,
     InputAnswerResult,
+    AccountView,
+    UserSettings,
+    SignInList,
+    SignInView,
     ErrorResponse,
     ErrorDetail,
 )
@@ -78,7 +110,8 @@ RESPONSES = (
 def settings_parts() -> list[str]:
     """Return the parts of the page on settings."""
     parts = [_SETTINGS, "## Server", function(create_app), server_settings()]
-    parts += ["## Agent file", _AGENT_FILE, struct(AgentFile)]
+    parts += ["## Agent file", _AGENT_FILE, struct(AgentFile), struct(MCPEntry)]
+    parts += ["## MCP servers", _MCP, struct(MCPLimits)]
     gateway = (GatewayConfig, GatewayModel, GatewayProvider, Grant, UsageLimits)
     parts += ["## Gateway file", _GATEWAY_FILE, *(struct(kind) for kind in gateway)]
     return [*parts, "## Environment", _ENVIRONMENT, variables()]
@@ -226,6 +259,9 @@ command. Runs are limited by [`RunLimits`](engine.md#runlimits), streams by
 _GATEWAY_FILE = """\
 `headrace serve --gateway FILE` reads a TOML file with these tables; see
 [Replace a proxy](../howto/gateway.md).
+"""
+_MCP = """\
+See [Use the tools of MCP servers](../howto/mcp.md).
 """
 _AGENT_FILE = """\
 `headrace serve agent.toml` and `headrace chat --agent agent.toml` read a TOML file. Unknown fields
