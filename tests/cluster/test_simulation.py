@@ -14,7 +14,7 @@ from tests.cluster.simulation.schedule import Broken, play
 from tests.cluster.simulation.world import Rules
 
 SCHEDULES = int(os.environ.get("HEADRACE_SOAK_SCHEDULES", "2000"))
-FOUND = (41_481, 92_892)
+FOUND = (10_815, 41_481, 92_892)
 """Seeds above the short form that have found a fault of the servers."""
 _GROUPS = 20
 _MOST = 400

@@ -89,8 +89,8 @@ class SimStore:
             start = msgspec.structs.replace(start, idempotency_key=None, is_branch=True)
 
         def work() -> StartedRun:
-            if start.run_id in self._world.store._runs:
-                return StartedRun(run=self._world.store._runs[start.run_id])
+            if (begun := self._world.store._runs.get(start.run_id)) is not None:
+                return StartedRun(run=begun, is_repeated=begun.epoch > 0)
             started = run_now(self._world.store.begin(start))
             if not started.is_repeated:
                 self._world._replace(started.run.id, holder=self._link.node)

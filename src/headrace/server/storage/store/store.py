@@ -190,7 +190,8 @@ class StartedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     run: RunRow
     is_repeated: bool = False
-    """Whether an earlier request with the same idempotency key has begun the run."""
+    """Whether somebody else works on the run: an earlier request with the same idempotency key has
+    begun it, or another server has claimed it before this one knew that it was stored."""
 
 
 class RunStart(msgspec.Struct, frozen=True, kw_only=True):

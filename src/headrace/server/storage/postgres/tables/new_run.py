@@ -44,9 +44,13 @@ async def find_repeated(connection: Connection, start: RunStart) -> StartedRun |
 
 
 async def find_begun(connection: Connection, start: RunStart) -> StartedRun | None:
-    """Return the run that this very start has begun, if any: its id was chosen for it."""
+    """Return the run that this very start has begun, if any: its id was chosen for it. If the reply
+    took long, another server may have claimed the run meanwhile, and works on it."""
     row = await connection.fetchrow("SELECT * FROM runs WHERE id = $1", start.run_id)
-    return None if row is None else StartedRun(run=rows.to_run(row))
+    if row is None:
+        return None
+    run = rows.to_run(row)
+    return StartedRun(run=run, is_repeated=run.epoch > 0)
 
 
 async def begin_run(connection: Connection, start: RunStart, node: str) -> StartedRun:
