@@ -568,7 +568,7 @@ export class Chat {
     for (const text of announceCalls(frames)) this.announce(text);
     for (const frame of frames) {
       if (frame.type === "input_requested") this.news({ type: "input-requested", eventId, requestId: frame.request_id });
-      if (frame.type.startsWith("input_")) this.changed();
+      if (frame.type.startsWith("input_") || frame.type === "user_message_added") this.changed();
     }
   }
 

@@ -91,6 +91,10 @@ export class EventDraft {
   get asking(): ReadonlySet<string> {
     return new Set([...this.requests.values()].flatMap((one) => (one.decision ? [] : [one.parent_call_id ?? one.call_id])));
   }
+  /** What the user has said while the answer was being written, as far as the model has read it. */
+  get userTexts(): string[] {
+    return this.segments.flatMap((one) => (one instanceof WholeDraft && one.segment.type === "user_message" ? [one.segment.text] : []));
+  }
   /** Whether nothing happens until a request is answered. */
   isWaiting = false;
   /** Id of the run, which takes the answers. */

@@ -1,6 +1,7 @@
 /** Messages that were written while an answer was being written. They are asked one after the other when it is there. */
 
 import type { API, Ask } from "./api.js";
+import type { StreamingBus } from "./bus.js";
 import type { MessageEvent } from "./event.js";
 import { keep, ofThisTab, recall } from "./preferences.js";
 import { randomKey, type Pending } from "./question.js";
@@ -17,6 +18,7 @@ export interface Queued {
 interface Asker {
   readonly api: API;
   readonly store: Store;
+  readonly bus: StreamingBus;
   readonly sessions: StreamingSessionManager;
   readonly pending: Pending | null;
   readonly isBusy: boolean;
@@ -28,15 +30,21 @@ interface Asker {
 
 /** The queues of all conversations, in this tab: another tab would ask the same again. */
 export class Queue {
+  /** By conversation, and what was said to an answer by `saidTo()` its id. */
   #lists = new Map<string, readonly Queued[]>();
-  /** What was said to an answer that is being written, by id of the answer. */
-  #said = new Map<string, readonly Queued[]>();
 
   constructor(readonly chat: Asker) {}
 
   /** The queue of the open conversation, or of the one that is about to begin. */
   get list(): readonly Queued[] {
     return this.#of(this.#key);
+  }
+
+  /** What was said to the answer that is being written, and the model has not read yet. */
+  get said(): readonly Queued[] {
+    const { bus, store } = this.chat;
+    const id = store.liveBelow?.event_id;
+    return id === undefined ? [] : unread(this.#of(saidTo(id)), bus.draft(id)?.userTexts ?? []);
   }
 
   get #key(): string {
@@ -79,8 +87,10 @@ export class Queue {
       const begun = await chat.api.ask(ask, id);
       void begun.response.body?.cancel();
       if (begun.eventId === live.event_id) {
-        this.#said.set(live.event_id, [...(this.#said.get(live.event_id) ?? []), { id: randomKey(), text }]);
+        const key = saidTo(live.event_id);
+        this.#set(key, [...this.#of(key), { id: randomKey(), text }]);
         chat.sessions.hurry(live.event_id);
+        chat.changed();
       } else await chat.refresh(); // The answer was over, and this is asked next.
     } catch (error) {
       this.#set(open.conversation.id, [{ id, text }, ...this.#of(open.conversation.id)]);
@@ -93,7 +103,7 @@ export class Queue {
   next(event: MessageEvent): void {
     const isBroken = Boolean(event.error) || event.finish?.word === "aborted";
     if (isBroken) this.#restore(event);
-    this.#said.delete(event.id);
+    this.#set(saidTo(event.id), []);
     const first = this.list[0];
     if (!first || isBroken || this.chat.isBusy) return;
     void this.chat.send(this.take(first.id));
@@ -101,8 +111,8 @@ export class Queue {
 
   /** Put back what the model has not heard: the server does not ask it after an answer that broke off. */
   #restore(event: MessageEvent): void {
-    const heard = new Set(event.segments.map((one) => (one.type === "user_message" ? one.text : "")));
-    const left = (this.#said.get(event.id) ?? []).filter((one) => !heard.has(one.text));
+    const read = event.segments.flatMap((one) => (one.type === "user_message" ? [one.text] : []));
+    const left = unread(this.#of(saidTo(event.id)), read);
     if (left.length === 0) return;
     this.#set(this.#key, [...left, ...this.list]);
     this.chat.changed();
@@ -120,6 +130,15 @@ export class Queue {
     this.#lists.set(key, list);
     keep(`queue.${key}`, list.length > 0 ? JSON.stringify(list) : "", ofThisTab());
   }
+}
+
+function saidTo(eventId: string): string {
+  return `said.${eventId}`;
+}
+
+/** The messages that are not among the texts that the model has read. */
+function unread(said: readonly Queued[], read: readonly string[]): readonly Queued[] {
+  return said.filter((one) => !read.includes(one.text));
 }
 
 function parsed(text: string): readonly Queued[] {

@@ -100,6 +100,8 @@ export const en = {
   sendNow: "Send now",
   sayNow: "Say it to the model with its next step",
   askNow: "Ask it now",
+  said: "Sent to the model",
+  readNext: "The model reads it with its next step",
   editQueued: "Edit queued message",
   removeQueued: "Remove queued message",
   remove: "Remove",

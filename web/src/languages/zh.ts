@@ -98,6 +98,8 @@ export const zh: Messages = {
   sendNow: "立即发送",
   sayNow: "在下一步告诉模型",
   askNow: "现在提问",
+  said: "已发给模型",
+  readNext: "模型将在下一步读取",
   editQueued: "编辑排队的消息",
   removeQueued: "移除排队的消息",
   remove: "移除",

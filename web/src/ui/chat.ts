@@ -279,7 +279,7 @@ export class HeadraceChat extends LitElement {
         ${isHidden ? nothing : this.#notSent()}
         ${chat.isOnline ? nothing : html`<p class="offline" role="status">${navigator.onLine ? t.reconnecting : t.offline}</p>`}
         <headrace-composer .chat=${chat} .models=${chat.choice.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy} .isAsked=${chat.isAsked}
-          .returned=${chat.returned} .taken=${chat.taken} .queued=${chat.queue.list} .model=${chat.choice.model} .effort=${chat.choice.effort} .sendKey=${chat.settings.send_key}></headrace-composer>
+          .returned=${chat.returned} .taken=${chat.taken} .queued=${chat.queue.list} .said=${chat.queue.said} .model=${chat.choice.model} .effort=${chat.choice.effort} .sendKey=${chat.settings.send_key}></headrace-composer>
       </div>`;
   }
 

@@ -17,7 +17,7 @@ import type { UserMessage } from "./user-message.js";
 import { t } from "../languages/language.js";
 
 export class Composer extends Element {
-  static override properties = fields("chat models draftKey isBusy isAsked returned taken queued model effort sendKey text files");
+  static override properties = fields("chat models draftKey isBusy isAsked returned taken queued said model effort sendKey text files");
   declare chat: Chat;
   declare models: readonly ServedModel[];
   /** Key of the conversation that the draft belongs to. */
@@ -30,6 +30,7 @@ export class Composer extends Element {
   /** A text that was sent although it is in the composer again. */
   declare taken: Returned | null;
   declare queued: readonly Queued[];
+  declare said: readonly Queued[];
   /** What is chosen, to draw the choice again when it changes. */
   declare model: string | undefined;
   declare effort: string | undefined;
@@ -86,7 +87,7 @@ export class Composer extends Element {
   override render(): TemplateResult {
     const canSend = this.text.trim() !== "" && this.files.every((one) => one.fileId);
     const isSending = !this.isBusy || canSend;
-    return html`${this.#queue()}<form class="composer" part="composer" @submit=${this.#submit} @paste=${this.#paste}>
+    return html`${this.#said()}${this.#queue()}<form class="composer" part="composer" @submit=${this.#submit} @paste=${this.#paste}>
       ${chosenFiles(this.files, (file) => this.#drop(file))}
       <textarea rows="1" placeholder=${this.isAsked ? t.answerAbove : this.isBusy ? t.addToQueue : t.ask} aria-label=${t.message} dir="auto"
         enterkeyhint=${isTouch() ? "enter" : "send"} @input=${this.#input} @keydown=${this.#key}></textarea>
@@ -141,6 +142,15 @@ export class Composer extends Element {
     file.abort();
     this.files = this.files.filter((one) => one !== file);
     this.area?.focus();
+  }
+
+  /** What the model reads with its next step. */
+  #said(): TemplateResult | typeof nothing {
+    if (this.said.length === 0) return nothing;
+    return html`<ul class="queue waiting" aria-label=${t.said}>${this.said.map((one) => html`<li>
+      <span class="queued" dir="auto">${one.text}</span>
+      <span class="queue-note">${t.readNext}</span>
+    </li>`)}</ul>`;
   }
 
   /** What is asked next, when the answer is there. */
