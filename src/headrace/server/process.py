@@ -21,10 +21,10 @@ from headrace.server.connections import (
     create_websocket_class,
     raise_descriptor_limit,
 )
-from headrace.server.exit_timer import ExitTimer
 from headrace.server.log_limit import limit_logs
 from headrace.server.service import Service
-from headrace.server.stop_time import SEND_S, find_stop_limit_s
+from headrace.server.stop.exit_timer import ExitTimer
+from headrace.server.stop.time_limit import SEND_S, find_stop_limit_s
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 # For tasks and threads that are still running when everything has been closed.

@@ -26,7 +26,7 @@ from headrace.server.runs.recovery import (
 from headrace.server.runs.run_saver import RunSaver
 from headrace.server.runs.waiting.moves import Moves
 from headrace.server.runs.waiting.waiting_runs import WaitingRuns
-from headrace.server.stop_time import RUN_ABANDON_S, RUN_END_S
+from headrace.server.stop.time_limit import RUN_ABANDON_S, RUN_END_S
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log

@@ -25,4 +25,4 @@ class RestartPauses:
         if served_s >= _STABLE_S:
             self.failures = 0
         self.failures += 1
-        return min(_FIRST_S * 2 ** min(self.failures - 1, 16), _LONGEST_S)
+        return min(_FIRST_S * (1 << min(self.failures - 1, 16)), _LONGEST_S)

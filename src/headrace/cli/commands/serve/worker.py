@@ -18,7 +18,7 @@ from headrace.log import get_logger
 from headrace.server.app import read_metrics
 from headrace.server.process import serve_process
 from headrace.server.service import Service
-from headrace.server.stop_time import find_stop_limit_s
+from headrace.server.stop.time_limit import find_stop_limit_s
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.workers.messages import WorkerConfig, WorkerReady
 from headrace.server.workers.metrics_exchange import MetricsExchange

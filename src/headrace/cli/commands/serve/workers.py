@@ -21,7 +21,7 @@ _MARGIN_S = 5.0
 def serve_with_workers(options: Namespace) -> int:
     """Serve with several processes until stopped; return the status."""
     from headrace.server.listener import open_listener
-    from headrace.server.stop_time import find_stop_limit_s
+    from headrace.server.stop.time_limit import find_stop_limit_s
     from headrace.server.workers.messages import WorkerConfig
     from headrace.server.workers.supervisor import Supervisor
 
