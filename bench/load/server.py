@@ -55,6 +55,15 @@ def postgres(upstream: str, url: str, log: str | None = None) -> None:
     _run_main(serve(app, listener, ready=lambda: print("port", port, flush=True)))
 
 
+def workers(upstream: str, url: str) -> None:
+    """The product as `headrace serve --store --workers 2` runs it."""
+    from headrace.cli.main import main
+
+    os.environ["BENCH_UPSTREAM"] = upstream
+    agent = "bench.load.worker_agent:agent"
+    sys.exit(main(["serve", agent, "--port", "0", "--store", url, "--workers", "2"]))
+
+
 def gateway(upstream: str, data: str) -> None:
     """The product as `headrace serve --gateway` runs it."""
     from headrace.engine import Agent
@@ -179,6 +188,7 @@ if __name__ == "__main__":
         "headrace": headrace,
         "postgres": postgres,
         "valkey": valkey,
+        "workers": workers,
         "gateway": gateway,
         "gateway-messages": gateway,
         "relay": relay,

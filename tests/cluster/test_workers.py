@@ -241,8 +241,7 @@ def test_a_signal_drains_all_workers(number: signal.Signals, tmp_path: Path) -> 
         for pid in pids:
             with connect_to(server, pid) as client:
                 readers.append(Reader(server.url, _ask(client)[0], "0"))
-        for reader in readers:
-            wait_until(lambda reader=reader: b"I wait" in reader.data, "nothing comes")
+        wait_until(lambda: all(b"I wait" in reader.data for reader in readers), "nothing comes")
         server.process.send_signal(number)
         for reader in readers:
             reader.join(20)
