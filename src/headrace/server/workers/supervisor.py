@@ -1,6 +1,6 @@
 """The supervisor: starts the workers of a server, replaces those that end, and stops all of them.
 
-It serves nothing itself, and imports nothing of the server.
+It serves nothing itself, and imports neither the application nor agents.
 """
 
 from __future__ import annotations
