@@ -88,7 +88,8 @@ def _serve(data: Path) -> None:
     from headrace.engine import Agent, RunLimits
     from headrace.rehearsal.script import call, say, think, turn
     from headrace.server import create_app
-    from headrace.server.process import open_listener, serve
+    from headrace.server.listener import open_listener
+    from headrace.server.process import serve
     from headrace.testing import ScriptedTransport
 
     def large(size: int) -> str:

@@ -330,6 +330,7 @@ def _options(parser: argparse.ArgumentParser) -> str:
     rows = [
         (_usage(action), (action.help or "") % {**vars(action), "prog": parser.prog})
         for action in parser._actions
+        if action.help != argparse.SUPPRESS
     ]
     rows += [(f"`{name}`", _summary(parser, name)) for name in subcommands(parser)]
     return table(("", "meaning"), [row for row in rows if row[0]])

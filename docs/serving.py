@@ -13,7 +13,7 @@ from docs import meaning
 from docs.api_error import MEANINGS, APIError, api_errors
 from docs.outline import default, field_docs, field_types, function, interface, struct, table
 from docs.syntax_tree import parse_source
-from headrace.cli.commands.serve import command as serve
+from headrace.cli.commands.serve import application as serve
 from headrace.cli.parser import build_parser
 from headrace.client import Answer, AsyncAnswer, AsyncClient, Client, ClientError
 from headrace.mcp import MCPLimits

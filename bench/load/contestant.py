@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import tempfile
 import time
@@ -16,6 +17,8 @@ from bench.load.process import Process, running
 
 SERVER_CORE, OTHER_CORE = 0, 1
 _IDLE_S = 20
+# Of one process, or of each worker.
+_LIVE_RUNS = re.compile(rb"^headrace_live_runs(?:{.*})? (\d+)$", re.MULTILINE)
 
 
 @dataclass
@@ -54,6 +57,9 @@ POSTGRES = Contestant(
 VALKEY = Contestant(
     "valkey", "**Headrace** on Valkey + PostgreSQL", "/api/chat", {"message": "How much water?"}
 )
+WORKERS = Contestant(
+    "workers", "**Headrace**, 2 workers on PostgreSQL", "/api/chat", {"message": "How much water?"}
+)
 GATEWAY = Contestant(
     "gateway", "**Headrace** gateway, the same API", "/v1/chat/completions", _ASKED
 )
@@ -84,14 +90,15 @@ class Served:
 
     def wait_idle(self) -> None:
         """Runs outlive their clients; the next load begins when they are over."""
-        if self.contestant not in (HEADRACE, POSTGRES, VALKEY):
+        if self.contestant not in (HEADRACE, POSTGRES, VALKEY, WORKERS):
             time.sleep(1)
             return
         url = f"http://127.0.0.1:{self.port}/metrics"
         for _ in range(_IDLE_S * 10):
             with urllib.request.urlopen(url, timeout=10) as answer:
-                if b"\nheadrace_live_runs 0\n" in answer.read():
-                    return
+                live = _LIVE_RUNS.findall(answer.read())
+            if live and not any(map(int, live)):
+                return
             time.sleep(0.1)
         raise RuntimeError("the server does not come to rest")
 
@@ -116,7 +123,7 @@ def _start_valkey() -> str:
 
 def _find_place(contestant: Contestant, folder: str) -> str:
     """Return where a server keeps its data: a folder, or addresses."""
-    if contestant is POSTGRES:
+    if contestant in (POSTGRES, WORKERS):
         return _start_postgres()
     if contestant is VALKEY:
         return f"{_start_postgres()} {_start_valkey()}"

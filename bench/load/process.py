@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _END_S = 15
+_PORT = re.compile(r"(?:^port | at http://127\.0\.0\.1:)(\d+)$")
 
 
 class Process:
@@ -40,30 +42,39 @@ class Process:
     def port(self) -> int:
         """Where it listens, once it says so; some servers say much before."""
         while True:
-            word, _, number = self.line().partition(" ")
-            if word == "port":
-                return int(number)
+            found = _PORT.search(self.line())
+            if found is not None:
+                return int(found[1])
+
+    @property
+    def _folders(self) -> list[Path]:
+        """What the system says about the process, and about those that it has started."""
+        own = Path(f"/proc/{self.pid}")
+        pids = [word for task in own.glob("task/*/children") for word in task.read_text().split()]
+        return [own, *(Path(f"/proc/{pid}") for pid in pids)]
 
     @property
     def cpu_s(self) -> float:
-        """Of all its threads, as the scheduler counts them: `stat` has ticks of 10 ms, which are a
-        tenth of a short window."""
-        tasks = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
+        """Of all its threads and workers, as the scheduler counts them: `stat` has ticks of 10 ms,
+        which are a tenth of a short window."""
+        tasks = [task for one in self._folders for task in one.glob("task/*/schedstat")]
         return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
     @property
     def foreign_s(self) -> float:
         """What its core has done for others, and in the interpreter of others, so far."""
-        own = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[11]
+        stats = [(one / "stat").read_text().rpartition(")")[2].split() for one in self._folders]
+        own = sum(int(fields[11]) for fields in stats)
         lines = Path("/proc/stat").read_text().splitlines()
         (core,) = (line.split() for line in lines if line.startswith(f"cpu{self._core} "))
-        return (int(core[1]) + int(core[2]) - int(own)) / _TICKS
+        return (int(core[1]) + int(core[2]) - own) / _TICKS
 
     @property
     def memory_bytes(self) -> int:
         """What is resident, and its own."""
-        resident, shared = Path(f"/proc/{self.pid}/statm").read_text().split()[1:3]
-        return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
+        sizes = [(one / "statm").read_text().split()[1:3] for one in self._folders]
+        pages = sum(int(resident) - int(shared) for resident, shared in sizes)
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     def tell(self, number: signal.Signals) -> None:
         self._popen.send_signal(number)

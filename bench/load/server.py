@@ -24,7 +24,8 @@ def headrace(upstream: str, data: str, *trace: str) -> None:
     from bench.load.trace import Trace
     from headrace.engine import Agent
     from headrace.server import create_app
-    from headrace.server.process import open_listener, serve
+    from headrace.server.listener import open_listener
+    from headrace.server.process import serve
 
     agent = Agent("compatible:bench", base_url=upstream, api_key="none")
     app = create_app(agent, data=Path(data))
@@ -44,7 +45,8 @@ def postgres(upstream: str, url: str, log: str | None = None) -> None:
     """The product as `headrace serve --store` runs it."""
     from headrace.engine import Agent
     from headrace.server import create_app
-    from headrace.server.process import open_listener, serve
+    from headrace.server.listener import open_listener
+    from headrace.server.process import serve
 
     agent = Agent("compatible:bench", base_url=upstream, api_key="none")
     app = create_app(agent, data=Path("unused"), store=url, log=log)
@@ -53,13 +55,23 @@ def postgres(upstream: str, url: str, log: str | None = None) -> None:
     _run_main(serve(app, listener, ready=lambda: print("port", port, flush=True)))
 
 
+def workers(upstream: str, url: str) -> None:
+    """The product as `headrace serve --store --workers 2` runs it."""
+    from headrace.cli.main import main
+
+    os.environ["BENCH_UPSTREAM"] = upstream
+    agent = "bench.load.worker_agent:agent"
+    sys.exit(main(["serve", agent, "--port", "0", "--store", url, "--workers", "2"]))
+
+
 def gateway(upstream: str, data: str) -> None:
     """The product as `headrace serve --gateway` runs it."""
     from headrace.engine import Agent
     from headrace.server import create_app
     from headrace.server.gateway import GatewayConfig
     from headrace.server.gateway.config import GatewayModel, GatewayProvider
-    from headrace.server.process import open_listener, serve
+    from headrace.server.listener import open_listener
+    from headrace.server.process import serve
 
     os.environ["COMPATIBLE_API_KEY"] = "none"
     config = GatewayConfig(
@@ -176,6 +188,7 @@ if __name__ == "__main__":
         "headrace": headrace,
         "postgres": postgres,
         "valkey": valkey,
+        "workers": workers,
         "gateway": gateway,
         "gateway-messages": gateway,
         "relay": relay,

@@ -22,7 +22,7 @@ from headrace.engine import Agent
 from headrace.rehearsal.script import ScriptedTurn, say, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server import create_app
-from headrace.server.process import open_listener
+from headrace.server.listener import open_listener
 
 HERE = Path(__file__).parent
 TEXT_CHARS = 20_000

@@ -15,7 +15,7 @@ from headrace.rehearsal.model import answer
 from headrace.rehearsal.script import Line, ScriptedTurn, wait
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server import create_app
-from headrace.server.process import open_listener
+from headrace.server.listener import open_listener
 from headrace.tools.builtin import default_tools
 from headrace.tools.tool import Tool
 from headrace.transport.retry import NEVER

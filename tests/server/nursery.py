@@ -22,7 +22,8 @@ from headrace.cli.main import main
 from headrace.events import RunFailed, RunFinished
 from headrace.rehearsal.script import say, think, turn
 from headrace.server import create_app
-from headrace.server.process import open_listener, serve
+from headrace.server.listener import open_listener
+from headrace.server.process import serve
 from headrace.server.storage.log import SQLiteLog
 from headrace.server.storage.sqlite.record_writer import BatchTail
 from headrace.server.storage.store import SQLiteStore

@@ -15,7 +15,8 @@ import uvicorn
 from headrace.engine import Agent
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server import create_app
-from headrace.server.process import _Server, open_listener
+from headrace.server.listener import open_listener
+from headrace.server.process import _Server
 from headrace.server.service import Service
 from headrace.transport.retry import NEVER
 

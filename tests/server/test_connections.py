@@ -26,8 +26,9 @@ from headrace.server.connections import (
     Parser,
     raise_descriptor_limit,
 )
+from headrace.server.listener import open_listener
 from headrace.server.log_limit import LogLimit
-from headrace.server.process import open_listener, serve
+from headrace.server.process import serve
 from headrace.server.settings import Settings
 from tests.server.serving import scripted
 from tests.server.tokens import create_token

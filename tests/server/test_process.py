@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from headrace.server.process import open_listener
+from headrace.server.listener import open_listener
 from tests.server.serving import frames
 
 _WAIT_S = 60.0

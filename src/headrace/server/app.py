@@ -241,11 +241,20 @@ def _models(service: Service) -> _Endpoint:
 def _metrics(service: Service) -> _Endpoint:
     async def metrics(request: Request) -> Response:
         await service.user(request, "metrics")
-        connections = getattr(request.app.state, "connections", None)
-        is_ready = not await service.find_problem()
-        return PlainTextResponse(format_metrics(service, connections, is_ready=is_ready))
+        # Set if this process is one of several workers.
+        collect = getattr(request.app.state, "collect_metrics", None)
+        text = await (read_metrics(request.app) if collect is None else collect())
+        return PlainTextResponse(text)
 
     return metrics
+
+
+async def read_metrics(app: Starlette) -> str:
+    """Return the metrics of this process."""
+    service: Service = app.state.service
+    connections = getattr(app.state, "connections", None)
+    is_ready = not await service.find_problem()
+    return format_metrics(service, connections, is_ready=is_ready)
 
 
 def _readiness(service: Service) -> _Endpoint:

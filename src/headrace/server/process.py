@@ -14,7 +14,6 @@ from types import FrameType
 import uvicorn
 from starlette.applications import Starlette
 
-from headrace.errors import UsageError
 from headrace.server.connections import (
     ConnectionRegistry,
     Parser,
@@ -22,23 +21,18 @@ from headrace.server.connections import (
     create_websocket_class,
     raise_descriptor_limit,
 )
-from headrace.server.exit_timer import ExitTimer
 from headrace.server.log_limit import limit_logs
-from headrace.server.runs.live_runs import DRAIN_END_S
 from headrace.server.service import Service
+from headrace.server.stop.exit_timer import ExitTimer
+from headrace.server.stop.time_limit import SEND_S, find_stop_limit_s
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# For clients to read the last frames of their streams after the runs have ended.
-_SEND_S = 5.0
-# For everything else that happens between a signal and the end, such as closing the database.
-_MARGIN_S = 5.0
 # For tasks and threads that are still running when everything has been closed.
 _LEFT_BEHIND_S = 2.0
-# asyncio accepts this many connections before anything else gets a turn.
-_ACCEPTED_AT_ONCE = 32
+ACCEPTED_AT_ONCE = 32
+"""Connections that asyncio accepts before anything else gets a turn."""
 # Connections that may wait in the kernel until they are accepted.
 _BACKLOG = 2_048
-_SEND_BUFFER_BYTES = 64 * 1024
 # Threads of the event loop's own pool, which also looks up host names. Tools that block in
 # `asyncio.to_thread()` keep theirs even if they are cancelled; by default, six would be enough to
 # stop a server on two cores.
@@ -53,29 +47,13 @@ class _Server(uvicorn.Server):
         yield
 
 
-def open_listener(host: str, port: int) -> socket.socket:
-    """Bind a socket. Raises `UsageError` if the address is in use."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol: asyncio disables Nagle's algorithm only for sockets that name TCP.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    # Connections inherit it. By default the kernel would keep megabytes for a client that does not
-    # read.
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise UsageError(f"cannot listen on {host}:{port}: {error.strerror}") from None
-    return listener
-
-
 def serve_process(
     app: Starlette,
     listener: socket.socket,
     *,
     ready: Callable[[], None] | None = None,
     on_drain: Callable[[int, float], None] | None = None,
+    accepted_at_once: int = ACCEPTED_AT_ONCE,
 ) -> None:
     """Serve as the only purpose of this process: like `serve()`, but whatever tools do that ignore
     their cancellation, the process ends at most `drain_s` and a few seconds after the signal.
@@ -85,7 +63,7 @@ def serve_process(
     """
     service: Service = app.state.service
     timer = ExitTimer(service.storage.close_now)
-    limit_s = service.settings.drain_s + DRAIN_END_S + _SEND_S + _MARGIN_S
+    limit_s = find_stop_limit_s(service.settings.drain_s)
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
@@ -96,6 +74,7 @@ def serve_process(
             ready=ready,
             on_signal=lambda: timer.set(limit_s, 1),
             on_drain=on_drain,
+            accepted_at_once=accepted_at_once,
         )
         timer.set(_LEFT_BEHIND_S, 0)
 
@@ -110,12 +89,14 @@ async def serve(
     parser: Parser | None = None,
     on_signal: Callable[[], None] | None = None,
     on_drain: Callable[[int, float], None] | None = None,
+    accepted_at_once: int = ACCEPTED_AT_ONCE,
 ) -> None:
     """Serve until SIGTERM, SIGINT or SIGHUP, then drain. Calls `ready` when requests are accepted.
 
     `parser` is the HTTP parser: httptools if it is installed, otherwise h11. `on_signal` is called
     inside the signal handler, at once even if the event loop is blocked. `on_drain` is called when
     draining begins, with the number of live runs and the seconds that they have to finish.
+    `accepted_at_once` is how many connections may be accepted before anything else gets a turn.
     """
     service: Service = app.state.service
     _tune_garbage_collector()
@@ -135,9 +116,9 @@ async def serve(
         server_header=False,
         # Headers of proxies count only where `TrustedProxies` says so.
         proxy_headers=False,
-        backlog=_ACCEPTED_AT_ONCE,
+        backlog=accepted_at_once,
         root_path=service.settings.prefix,
-        timeout_graceful_shutdown=int(_SEND_S),
+        timeout_graceful_shutdown=int(SEND_S),
     )
     server = _Server(config)
     stopping = asyncio.Event()

@@ -171,7 +171,10 @@ class SimCluster:
         if self._task is not None:
             self._task.cancel()
         with suppress(StorageFailed):
-            await self._link.call(lambda: self._link.world.renewed_s.pop(self.node, None))
+            await self.forget(self.node)
+
+    async def forget(self, node: str) -> None:
+        await self._link.call(lambda: self._link.world.renewed_s.pop(node, None))
 
     async def notify(self, run_id: str) -> None:
         def work() -> None:

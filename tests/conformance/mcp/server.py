@@ -14,7 +14,8 @@ from headrace import Agent, ReplayTransport
 from headrace.rehearsal.script import Line, call, refuse, say, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server import create_app
-from headrace.server.process import open_listener, serve_process
+from headrace.server.listener import open_listener
+from headrace.server.process import serve_process
 from headrace.tools.builtin import default_tools
 from headrace.transport.retry import NEVER
 

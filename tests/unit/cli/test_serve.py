@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from docs.serving import serve_options
+from headrace.cli.commands.serve.application import _prefix
 from headrace.cli.commands.serve.arguments import create_configuration
-from headrace.cli.commands.serve.command import _prefix
 from headrace.cli.main import main
 from headrace.cli.parser import build_parser
 from headrace.server.settings import Settings

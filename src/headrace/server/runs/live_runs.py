@@ -26,6 +26,7 @@ from headrace.server.runs.recovery import (
 from headrace.server.runs.run_saver import RunSaver
 from headrace.server.runs.waiting.moves import Moves
 from headrace.server.runs.waiting.waiting_runs import WaitingRuns
+from headrace.server.stop.time_limit import RUN_ABANDON_S, RUN_END_S
 from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.log import Log
@@ -41,13 +42,8 @@ from headrace.tools.left_behind import (
 _logger = get_logger("server")
 # The request of a longer history is encoded in a thread, so that other runs do not wait for it.
 _MAX_HISTORY = 1_000
-# When the server stops: for each wait of a run that is interrupted, for its end, and for the
-# records that it gets if it does not end.
+# When the server stops: for each wait of a run that is interrupted.
 _INTERRUPT_S = 1.0
-_END_S = 4.0
-_ABANDON_S = 2.0
-DRAIN_END_S = _END_S + _ABANDON_S
-"""Most seconds that `LiveRuns.drain()` takes after the grace period."""
 
 
 class LiveRuns:
@@ -381,7 +377,7 @@ class LiveRuns:
                 live.run.suspend(max_closing_s=_INTERRUPT_S)
             else:
                 live.run.interrupt("the server is stopping", max_closing_s=_INTERRUPT_S)
-        await self._wait_for_all(_END_S)
+        await self._wait_for_all(RUN_END_S)
         self.waiting.close()
         for end_streams in self.on_drain:
             end_streams()
@@ -389,7 +385,7 @@ class LiveRuns:
             abandoning = [
                 asyncio.create_task(self.saver.abandon(run)) for run in self._live.values()
             ]
-            await asyncio.wait(abandoning, timeout=_ABANDON_S)
+            await asyncio.wait(abandoning, timeout=RUN_ABANDON_S)
             self._live.clear()
 
     async def _wait_for_all(self, timeout_s: float) -> None:

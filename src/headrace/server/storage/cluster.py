@@ -34,6 +34,11 @@ class Cluster(Protocol):
         """Leave: others can take what this server has not finished."""
         ...
 
+    async def forget(self, node: str) -> None:
+        """Note that another server has ended, so that its runs need not wait for its lease. Only
+        for a process that is known to be gone."""
+        ...
+
     @property
     def lease_age_s(self) -> float:
         """Time since the last heartbeat that was accepted; infinite before the first."""

@@ -37,7 +37,8 @@ def show_page(playback: Playback, speed: float | None, port: int) -> int:
 async def _serve(playback: Playback, speed: float | None, port: int, folder: Path) -> None:
     from headrace.cli.commands.replay.run import ReplayAgent
     from headrace.server import create_app
-    from headrace.server.process import open_listener, serve
+    from headrace.server.listener import open_listener
+    from headrace.server.process import serve
 
     listener = open_listener(_HOST, port)
     address = f"http://{_HOST}:{listener.getsockname()[1]}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
@@ -11,6 +11,7 @@ from headrace.cli.configuration import CONFIG_VARIABLE, Configuration, leave_uns
 from headrace.cli.option import add_data, add_mcp
 from headrace.cli.store_option import LOG_VARIABLE, STORE_VARIABLE, add_log, add_store
 
+WORKER_OPTION: Final = "--worker-sockets"
 DESCRIPTION = """\
 Serve an agent: POST /api/chat streams its answers as server-sent events that can be resumed, and
 everything is kept in one data folder. Without a model it serves the rehearsal model, which needs
@@ -29,6 +30,7 @@ examples:
   headrace serve --users
   OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 headrace serve --otel
   headrace serve --store postgresql://headrace@db.internal/headrace --on-interrupt continue
+  headrace serve --store postgresql://headrace@db.internal/headrace --workers 4
   curl -N http://127.0.0.1:8700/api/chat -H 'content-type: application/json' \\
        -d '{"message": "What is 12 * 34?"}'
 
@@ -74,6 +76,8 @@ def add_arguments(command: ArgumentParser) -> None:
         " HEADRACE_SERVE_NAME with its name in capitals, and that before the file; `headrace"
         " config` shows what counts",
     )
+    # How the supervisor of several workers starts one: the descriptors of two sockets.
+    command.add_argument(WORKER_OPTION, nargs=2, type=int, help=SUPPRESS)
 
 
 def create_configuration() -> Configuration:
@@ -90,6 +94,14 @@ def declare_settings(command: ArgumentParser) -> None:
     _add_models(command)
     command.add_argument("--host", default="127.0.0.1", help="address (default: 127.0.0.1)")
     command.add_argument("--port", type=int, default=8700, help="default: 8700; 0: any free port")
+    command.add_argument(
+        "--workers",
+        type=_parse_count,
+        default=1,
+        metavar="N",
+        help="processes that serve on this port, one for each core or fewer; more than one need"
+        " --store, and the limits below count for each of them (default: 1)",
+    )
     _add_storage(command)
     command.add_argument(
         "--durable",

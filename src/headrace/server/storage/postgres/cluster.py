@@ -87,6 +87,9 @@ class PostgresCluster:
         with suppress(StorageFailed):
             await self._nodes.remove(self.node)
 
+    async def forget(self, node: str) -> None:
+        await self._nodes.remove(node)
+
     @property
     def lease_age_s(self) -> float:
         return self.lease.age_s(time.monotonic())

@@ -1,0 +1,1 @@
+"""The end of a server that was told to stop: how long it may take, and what ends it then."""
