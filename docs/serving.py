@@ -57,7 +57,6 @@ from headrace.server.gateway.config import (
     GatewayModel,
     GatewayProvider,
     Grant,
-    UsageLimits,
 )
 from headrace.server.http.openapi import openapi
 from headrace.server.mcp_config import MCPEntry
@@ -65,6 +64,7 @@ from headrace.server.settings import Settings
 from headrace.server.storage.files import FileInfo
 from headrace.server.storage.snippet import SnippetPart
 from headrace.server.storage.store import Conversation, StoredMessage
+from headrace.server.storage.usage.limits import UsageLimits
 
 REQUESTS = (
     ChatRequest,

@@ -86,8 +86,10 @@ def test_every_command_of_the_page_does_what_the_page_says(tmp_path: Path) -> No
     assert '"conversations":[]' in find("-b bert.jar", "/api/conversations")
     assert '"is_current":true' in find("-b anna.jar", "/api/sign-ins")
     assert "headrace_" in find("-b anna.jar", "/metrics")
-    assert find("token create").startswith("hr_")
+    assert find("token create", "laptop").startswith("hr_")
+    assert find("token create", "--name ci").startswith("hr_")
     assert "(expires " in find("token list")
+    assert "20 requests per minute, 1000000 tokens per day, $25 per month" in find("token list")
     exported = (tmp_path / "anna.jsonl").read_text("utf-8")
     assert "What is 12 * 34?" in exported
     assert find("user delete") == ""

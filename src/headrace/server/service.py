@@ -42,6 +42,7 @@ from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.sqlite_storage import SQLiteStorage
 from headrace.server.storage.storage import Storage
 from headrace.server.storage.store import InboxEntry, RunRow, RunStart, Store
+from headrace.server.storage.usage.limits import CountedLimits
 from headrace.server.upload_budget import UploadBudget
 from headrace.tools import ToolSourceFailed
 
@@ -490,14 +491,12 @@ class Service:
         return model
 
     async def count_use(self, user: User) -> None:
-        """Count a request of a user. Raises an `HTTPError` of 429 if the user has used up one of
-        the gateway's limits."""
-        if self.gateway is None:
-            return
-        limits = self.gateway.limits_of(user)
-        if limits.is_unlimited:
-            return
-        used_up = await self.usage.count_request(user.owner, self.clock(), limits)
+        """Count a request of a user. Raises an `HTTPError` of 429 if one of the limits of the
+        access token, or of the gateway for the user, is used up."""
+        counted = [] if user.quota is None else [CountedLimits(user.quota.key, user.quota.limits)]
+        if self.gateway is not None and not self.gateway.limits_of(user).is_unlimited:
+            counted.append(CountedLimits(user.owner, self.gateway.limits_of(user)))
+        used_up = await self.usage.count_request(counted, self.clock()) if counted else None
         if used_up is not None:
             text = f"you have used up {used_up.limit}"
             raise DoorError(429, "quota_exceeded", text, retry_after_s=used_up.wait_s)

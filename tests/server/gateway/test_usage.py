@@ -14,9 +14,9 @@ from headrace.cli.main import main
 from headrace.errors import UsageError
 from headrace.rehearsal.script import say, turn
 from headrace.rehearsal.script import usage as tokens
-from headrace.server.gateway.config import UsageLimits
 from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.store import SQLiteStore
+from headrace.server.storage.usage.limits import CountedLimits, UsageLimits
 from headrace.server.storage.usage.usage_table import GROUPS, UsageRow, UsageTable
 from headrace.usage import Usage
 from tests.server.serving import scripted, served
@@ -56,7 +56,7 @@ def add(table: UsageTable, *rows: UsageRow) -> None:
 
 
 def count(table: UsageTable, now: str, limits: UsageLimits, owner: str = "anna") -> str | None:
-    used_up = asyncio.run(table.count_request(owner, at(now), limits))
+    used_up = asyncio.run(table.count_request([CountedLimits(owner, limits)], at(now)))
     return None if used_up is None else used_up.limit
 
 
@@ -102,9 +102,10 @@ def test_tokens_and_cost_count_when_they_are_known(table: UsageTable) -> None:
 
 def test_a_refused_request_is_not_counted_and_says_how_long_to_wait(table: UsageTable) -> None:
     limits = UsageLimits(requests_per_month=1)
+    one = [CountedLimits("anna", limits)]
     assert count(table, "2026-11-30T23:00:00", limits) is None
     for _ in range(3):
-        used_up = asyncio.run(table.count_request("anna", at("2026-11-30T23:00:00"), limits))
+        used_up = asyncio.run(table.count_request(one, at("2026-11-30T23:00:00")))
         assert used_up is not None
         assert used_up.wait_s == 3600
 
@@ -117,7 +118,7 @@ def test_windows_do_not_pile_up(table: UsageTable) -> None:
     rows = table._database.write_now(
         lambda c: c.execute("SELECT count(*) FROM usage_windows").fetchone()[0]
     )
-    assert rows <= 12
+    assert rows <= 13
 
 
 def test_the_command_prints_a_table_and_json(

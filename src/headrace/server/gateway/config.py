@@ -9,28 +9,7 @@ from typing import Any
 import msgspec
 
 from headrace.errors import UsageError
-
-
-class UsageLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Most that a user may use in a minute and in a month (UTC). None is no limit."""
-
-    requests_per_minute: int | None = None
-    """Requests that begin in a minute."""
-    tokens_per_minute: int | None = None
-    """Input and output together."""
-    cost_per_minute: float | None = None
-    """In US dollars."""
-    requests_per_month: int | None = None
-    """Requests that begin in a month."""
-    tokens_per_month: int | None = None
-    """Input and output together."""
-    cost_per_month: float | None = None
-    """In US dollars."""
-
-    @property
-    def is_unlimited(self) -> bool:
-        """Whether nothing is limited."""
-        return all(getattr(self, name) is None for name in self.__struct_fields__)
+from headrace.server.storage.usage.limits import UsageLimits
 
 
 class GatewayModel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from headrace.encoders import Options, parse_options
 from headrace.errors import UsageError
 from headrace.providers import CATALOG
-from headrace.server.gateway.config import GatewayConfig, GatewayProvider, Grant, UsageLimits
+from headrace.server.gateway.config import GatewayConfig, GatewayProvider, Grant
 from headrace.server.gateway.offer import GatewayOffer
 from headrace.server.storage.access_tokens import User, token_id_of
+from headrace.server.storage.usage.limits import UsageLimits
 from headrace.transport.retry import RetryPolicy
 from headrace.transport.transport import Transport
 from headrace.turn.fallback import Fallback, FallbackEntry

@@ -24,6 +24,8 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     door: str = "headrace"
     """The protocol of the client, for the table of usage."""
+    quota_id: str | None = None
+    """Id of the quota of the access token, which counts what the run uses."""
     effort: Effort | None = None
     instructions: str | None = None
     """Instructions beside those of the agent."""
@@ -43,7 +45,7 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def prepare(self, agent: Agent) -> Agent:
         """Return the agent as it was asked for. An external tool that has the name of one of the
         agent's tools is left out. Raises `UsageError` for a tool that is not valid."""
-        if self == RunRequest(door=self.door):
+        if self == RunRequest(door=self.door, quota_id=self.quota_id):
             return agent
         options = self.options or Options()
         if self.effort is not None:

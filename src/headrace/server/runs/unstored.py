@@ -267,7 +267,7 @@ class UnstoredRuns:
             run.cleanup.enter_context(self._quota.reserve(user.owner, run_id))
             self._runs.add(run)
             run.cleanup.callback(self._runs.discard, run)
-            report = partial(self._report, run, user.owner, door, offer, started_ms)
+            report = partial(self._report, run, user, door, offer, started_ms)
             run.cleanup.push_async_callback(report)
             await run.begin(self._patience_s if asked.is_stream else None)
         except BaseException:
@@ -276,13 +276,13 @@ class UnstoredRuns:
         return run
 
     async def _report(
-        self, run: UnstoredRun, owner: str, door: str, offer: Offer, started_ms: int
+        self, run: UnstoredRun, user: User, door: str, offer: Offer, started_ms: int
     ) -> None:
         """Store the usage of a run. The answer does not depend on it."""
         if self.on_turn is not None and not run.is_run and run.records:
             self.on_turn(run.id, offer.model, run.records, started_ms)
         row = UsageRow.create(
-            owner=owner,
+            owner=user.owner,
             door=door,
             name=offer.name,
             model=offer.model,
@@ -290,6 +290,7 @@ class UnstoredRuns:
             started_ms=started_ms,
             ended_ms=self._clock(),
             outcome=_outcome_of(run.end),
+            quota_id=user.quota_id,
         )
         try:
             await self._usage.add(row)

@@ -14,6 +14,7 @@ import msgspec
 from headrace.errors import UsageError
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.sqlite.database import Database
+from headrace.server.storage.usage.limits import QUOTA_KEYS, TokenQuota, UsageLimits
 
 LOCAL = "local"
 """The owner of everything if the server has no users."""
@@ -43,6 +44,13 @@ class User(msgspec.Struct, frozen=True):
     """What the user may do with this request. An access token never makes an operator."""
     sign_in_hash: bytes | None = None
     """Hash of the cookie, or None if the request has none."""
+    quota: TokenQuota | None = None
+    """The limits of the access token, or None if it has none."""
+
+    @property
+    def quota_id(self) -> str | None:
+        """Id of the quota of the access token, or None if it has none."""
+        return None if self.quota is None else self.quota.id
 
 
 LOCAL_USER = User(LOCAL, role="operator")
@@ -62,6 +70,8 @@ class AccessTokenInfo(msgspec.Struct, frozen=True, kw_only=True):
     """When it ends, or None if it does not."""
     last_used_ms: int | None = None
     """When it was used last, to the minute; None if it never was."""
+    quota: TokenQuota | None = None
+    """Its limits, or None if it has none."""
 
     def find_successor_end(self, now_ms: int) -> int | None:
         """Return when a token that replaces this one ends: it lives as long, from now on."""
@@ -85,19 +95,23 @@ class AccessTokens:
         now_ms: int,
         scope: Scope = "chat",
         expires_ms: int | None = None,
+        limits: UsageLimits | None = None,
     ) -> str:
         """Create an access token and return it. It cannot be shown again later.
 
         Raises `UsageError` if the owner or the name is not a single line of printable characters.
         """
         access_token = create_access_token(owner, name)
-        row = (hash_access_token(access_token), owner, name, now_ms, scope, expires_ms)
+        token_hash = hash_access_token(access_token)
+        quota = encode_quota(create_quota(token_hash, limits))
+        row = (token_hash, owner, name, now_ms, scope, expires_ms, quota)
         self._database.write_now(lambda c: c.execute(_INSERT, row))
         return access_token
 
     def rotate(self, token_id: str, now_ms: int, *, grace_ms: int) -> str | None:
         """Replace an access token by a new one for the same user and purpose, and return that. The
-        old one ends after a grace time. Returns None if the id is unknown."""
+        old one ends after a grace time; limits are counted for both together. Returns None if the
+        id is unknown."""
 
         def work(connection: sqlite3.Connection) -> str | None:
             found = [
@@ -110,7 +124,8 @@ class AccessTokens:
             old_hash, old = found[0]
             new = create_access_token(old.owner, old.name)
             row = (hash_access_token(new), old.owner, old.name, now_ms, old.scope)
-            connection.execute(_INSERT, (*row, old.find_successor_end(now_ms)))
+            end_ms = old.find_successor_end(now_ms)
+            connection.execute(_INSERT, (*row, end_ms, encode_quota(old.quota)))
             connection.execute(
                 "UPDATE tokens SET expires_ms = ? WHERE hash = ?",
                 (old.find_end(now_ms + grace_ms), old_hash),
@@ -138,6 +153,7 @@ class AccessTokens:
                 if token_id_of(row["hash"]) == token_id
             ]
             connection.executemany("DELETE FROM tokens WHERE hash = ?", hashes)
+            delete_unused_quotas(connection)
             return bool(hashes)
 
         return self._database.write_now(work)
@@ -146,7 +162,9 @@ class AccessTokens:
         """Return the user of an access token, or None if the token is unknown or has expired, or
         if the user's account is disabled. Notes when the token was used."""
         token_hash = hash_access_token(access_token)
-        query = f"SELECT owner, scope, last_used_ms FROM tokens WHERE hash = ? AND {_IS_VALID}"
+        query = (
+            f"SELECT owner, scope, last_used_ms, quota FROM tokens WHERE hash = ? AND {_IS_VALID}"
+        )
         rows = await self._database.fetch(query, (token_hash, now_ms))
         if not rows:
             return None
@@ -155,7 +173,8 @@ class AccessTokens:
             # A full disk must not keep anybody from reading.
             with suppress(StorageFailed):
                 await self._database.write(lambda c: c.execute(update, (now_ms, token_hash)))
-        return User(rows[0]["owner"], rows[0]["scope"], token_hash, "token")
+        owner, scope, _, quota = rows[0]
+        return User(owner, scope, token_hash, "token", quota=decode_quota(quota))
 
     async def find_revoked(self, token_hashes: Collection[bytes], now_ms: int) -> set[bytes]:
         """Return those of these hashes whose access tokens are not valid any more."""
@@ -178,19 +197,52 @@ _IS_VALID: Final = (
 
 
 _INSERT: Final = (
-    "INSERT INTO tokens (hash, owner, name, created_ms, scope, expires_ms)"
-    " VALUES (?, ?, ?, ?, ?, ?)"
+    "INSERT INTO tokens (hash, owner, name, created_ms, scope, expires_ms, quota)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 
 
 def to_token_info(row: sqlite3.Row) -> AccessTokenInfo:
     """Return what a row of the table says."""
-    return msgspec.convert({**dict(row), "id": token_id_of(row["hash"])}, AccessTokenInfo)
+    fields = {**dict(row), "id": token_id_of(row["hash"]), "quota": decode_quota(row["quota"])}
+    return msgspec.convert(fields, AccessTokenInfo)
+
+
+def delete_unused_quotas(connection: sqlite3.Connection) -> None:
+    """Delete what was counted for access tokens that do not exist any more."""
+    quotas = [decode_quota(row["quota"]) for row in connection.execute("SELECT quota FROM tokens")]
+    keys = {quota.key for quota in quotas if quota is not None}
+    counted = connection.execute(
+        "SELECT DISTINCT owner FROM usage_windows WHERE owner >= ? AND owner < ?", QUOTA_KEYS
+    )
+    unused = [(row["owner"],) for row in counted.fetchall() if row["owner"] not in keys]
+    connection.executemany("DELETE FROM usage_windows WHERE owner = ?", unused)
 
 
 def token_id_of(token_hash: bytes) -> str:
     """Return the id of an access token, which names it without revealing it."""
     return token_hash.hex()[:12]
+
+
+def create_quota(token_hash: bytes, limits: UsageLimits | None) -> TokenQuota | None:
+    """Return the quota of a new access token, or None if it has no limits."""
+    if limits is None or limits.is_unlimited:
+        return None
+    return TokenQuota(token_id_of(token_hash), limits)
+
+
+def encode_quota(quota: TokenQuota | None) -> str | None:
+    """Return a quota as it is stored."""
+    return None if quota is None else _encode_quota(quota).decode()
+
+
+def decode_quota(text: str | None) -> TokenQuota | None:
+    """Return a quota that was stored."""
+    return None if text is None else _decode_quota(text)
+
+
+_encode_quota = msgspec.json.Encoder().encode
+_decode_quota = msgspec.json.Decoder(TokenQuota).decode
 
 
 def create_access_token(owner: str, name: str) -> str:

@@ -173,6 +173,8 @@ MIGRATIONS: Final[tuple[Step, ...]] = (
     CREATE INDEX messages_by_words ON messages (words_row)
     """,
     count_requests,
+    # Limits of access tokens.
+    "ALTER TABLE tokens ADD COLUMN quota TEXT",
 )
 
 

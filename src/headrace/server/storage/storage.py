@@ -12,8 +12,9 @@ from headrace.server.storage.cluster import Cluster
 from headrace.server.storage.files import Files
 from headrace.server.storage.log import Log
 from headrace.server.storage.store import Store
+from headrace.server.storage.usage.limits import CountedLimits
 from headrace.server.storage.usage.usage_table import UsageRow
-from headrace.server.storage.usage.windows import UsedUp, WindowLimits
+from headrace.server.storage.usage.windows import UsedUp
 
 
 class Metric(NamedTuple):
@@ -46,8 +47,8 @@ class UsageCount(Protocol):
         """Store the usage of one answer."""
         ...
 
-    async def count_request(self, owner: str, now_ms: int, limits: WindowLimits) -> UsedUp | None:
-        """Count a request, unless one of the limits is used up: then return which."""
+    async def count_request(self, counted: Sequence[CountedLimits], now_ms: int) -> UsedUp | None:
+        """Count a request for each of these limits, unless one is used up: then return which."""
         ...
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from headrace.cli.commands.token.arguments import LIMITS
 from headrace.cli.option import data_folder
 from headrace.cli.store_option import call_store, find_store
 from headrace.errors import UsageError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from headrace.server.storage.access_tokens import AccessTokenInfo, AccessTokens, Scope
     from headrace.server.storage.postgres.pool import Pool
     from headrace.server.storage.postgres.tables.tokens import PostgresTokens
+    from headrace.server.storage.usage.limits import UsageLimits
 
 T = TypeVar("T")
 
@@ -32,11 +34,13 @@ def run(options: Namespace) -> int:
 def _create(tokens: AccessTokens | _StoreTokens, options: Namespace) -> None:
     from headrace.server.service import now_ms
     from headrace.server.storage.accounts import check_user_name
+    from headrace.server.storage.usage.limits import UsageLimits
 
     # Written as accounts are: the token of a disabled account is refused.
     user, now = check_user_name(options.user), now_ms()
     expires_ms = None if options.expires is None else now + options.expires * 1000
-    print(tokens.create(user, options.name, now, options.scope, expires_ms))
+    limits = UsageLimits(**{name: getattr(options, name) for name in LIMITS})
+    print(tokens.create(user, options.name, now, options.scope, expires_ms, limits))
 
 
 def _list(tokens: AccessTokens | _StoreTokens, options: Namespace) -> None:
@@ -53,6 +57,8 @@ def _describe(token: AccessTokenInfo, now_ms: int) -> str:
         notes.append(f"{'expired' if is_over else 'expires'} {_format_day(token.expires_ms)}")
     used = "never used" if token.last_used_ms is None else f"used {_format_day(token.last_used_ms)}"
     notes.append(used)
+    if token.quota is not None:
+        notes += token.quota.limits.describe()
     made = _format_day(token.created_ms)
     return f"{token.id}  {made}  {token.owner}  ({', '.join(notes)})  {token.name}".rstrip()
 
@@ -108,8 +114,11 @@ class _StoreTokens:
         now_ms: int,
         scope: Scope = "chat",
         expires_ms: int | None = None,
+        limits: UsageLimits | None = None,
     ) -> str:
-        return self._call(lambda tokens: tokens.create(owner, name, now_ms, scope, expires_ms))
+        return self._call(
+            lambda tokens: tokens.create(owner, name, now_ms, scope, expires_ms, limits)
+        )
 
     def rotate(self, token_id: str, now_ms: int, *, grace_ms: int) -> str | None:
         return self._call(lambda tokens: tokens.rotate(token_id, now_ms, grace_ms=grace_ms))

@@ -107,6 +107,7 @@ class AGUI:
         model, _ = service.agent(name, effort)
         run_request = RunRequest(
             door="ag-ui",
+            quota_id=user.quota_id,
             effort=effort,
             instructions=wanted.instructions,
             external_tools=wanted.tools,

@@ -89,7 +89,7 @@ class AISDKChat:
         model, _ = service.agent(asked.request.model or None, effort)
         (question,) = asked.request.messages
         parent_id = await self._find_question(owner, asked, conversation)
-        request = RunRequest(door="ai-sdk", effort=effort)
+        request = RunRequest(door="ai-sdk", quota_id=user.quota_id, effort=effort)
         if parent_id is not None:
             place = QuestionPlace(parent_id=parent_id)
         else:

@@ -58,7 +58,9 @@ class Chat:
         body = await read_body(request, ChatRequest, service.settings)
         model, agent = service.agent(body.model, body.effort)
         instructions = (await service.accounts.settings(user.owner)).get("instructions")
-        asked = RunRequest(effort=body.effort, instructions=instructions or None)
+        asked = RunRequest(
+            quota_id=user.quota_id, effort=body.effort, instructions=instructions or None
+        )
         agent = asked.prepare(agent)
         start = _to_run_start(body, user.owner, model, _parse_key(request), service.clock())
         start = replace(start, request=msgspec.json.encode(asked).decode())

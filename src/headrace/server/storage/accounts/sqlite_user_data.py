@@ -5,7 +5,11 @@ from __future__ import annotations
 import sqlite3
 from typing import Any, Final
 
-from headrace.server.storage.access_tokens import AccessTokenInfo, to_token_info
+from headrace.server.storage.access_tokens import (
+    AccessTokenInfo,
+    delete_unused_quotas,
+    to_token_info,
+)
 from headrace.server.storage.accounts.account import DELETED_USER
 from headrace.server.storage.accounts.user_data import OldConversation, UserDeletion
 from headrace.server.storage.sqlite.database import Database
@@ -53,6 +57,7 @@ class SQLiteUserData:
             )
             for table in ("usage_windows", "stored_bytes", "user_settings"):
                 connection.execute(f"DELETE FROM {table} WHERE owner = ?", (owner,))
+            delete_unused_quotas(connection)
             connection.execute(
                 "UPDATE user_deletions SET is_emptied = 1 WHERE owner = ? AND NOT is_emptied",
                 (owner,),

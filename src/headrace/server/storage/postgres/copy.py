@@ -95,7 +95,7 @@ TABLES: Final = (
         " ORDER BY rowid",
         convert=lambda row: (*row[:4], _to_bytes(row[4]), row[5], bool(row[6])),
     ),
-    _table("tokens", "hash owner name created_ms scope expires_ms last_used_ms"),
+    _table("tokens", "hash owner name created_ms scope expires_ms last_used_ms quota"),
     _table(
         "users",
         "name role password_hash is_disabled created_ms",

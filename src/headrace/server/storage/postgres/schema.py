@@ -206,6 +206,8 @@ MIGRATIONS: Final[tuple[str, ...]] = (
         WHERE request IS NOT NULL GROUP BY owner
         ON CONFLICT (owner) DO UPDATE SET bytes = stored_bytes.bytes + excluded.bytes;
     """,
+    # Limits of access tokens.
+    "ALTER TABLE tokens ADD COLUMN quota text",
 )
 
 

@@ -10,12 +10,8 @@ import msgspec
 
 from headrace.errors import UsageError
 from headrace.server.storage.sqlite.database import Database
-from headrace.server.storage.usage.windows import (
-    UsedUp,
-    WindowLimits,
-    add_to_windows,
-    count_request,
-)
+from headrace.server.storage.usage.limits import CountedLimits, quota_key
+from headrace.server.storage.usage.windows import UsedUp, add_to_windows, count_request
 from headrace.usage import Usage
 
 if TYPE_CHECKING:
@@ -53,6 +49,18 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     cost: float | None = None
     """Cost in US dollars, if it is known."""
     is_estimated: bool = False
+    quota_id: str | None = None
+    """Id of the quota of the access token, which counts this too. It is not stored in the row."""
+
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+    @property
+    def counted_keys(self) -> tuple[str, ...]:
+        """What the answer is counted under, for limits."""
+        return (self.owner,) if self.quota_id is None else (self.owner, quota_key(self.quota_id))
 
     @classmethod
     def create(cls, *, usage: Usage, **fields: Any) -> Self:
@@ -68,10 +76,15 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         )
 
 
+STORED_FIELDS: Final = tuple(name for name in UsageRow.__struct_fields__ if name != "quota_id")
+"""The columns of the table."""
+
+
 class _RunRequest(msgspec.Struct, frozen=True):
     """What is known here of the request of a run."""
 
     door: str = "headrace"
+    quota_id: str | None = None
 
 
 def usage_of_run(run: RunRow, message: Message, ended_ms: int) -> UsageRow:
@@ -80,15 +93,17 @@ def usage_of_run(run: RunRow, message: Message, ended_ms: int) -> UsageRow:
     model = run.model if turn is None else ":".join(filter(None, (turn.provider, turn.model)))
     end = message.error.category if message.error is not None else None
     finish = None if message.finish is None else message.finish.word
+    request = msgspec.json.decode(run.request or "{}", type=_RunRequest)
     return UsageRow.create(
         owner=run.owner,
-        door=msgspec.json.decode(run.request or "{}", type=_RunRequest).door,
+        door=request.door,
         name=run.model,
         model=model or run.model,
         started_ms=run.created_ms,
         ended_ms=ended_ms,
         outcome=end or finish or "left",
         usage=message.usage,
+        quota_id=request.quota_id,
     )
 
 
@@ -134,10 +149,11 @@ class UsageTable:
         """Store the usage of one answer."""
         await self._database.write(lambda connection: insert_usage(connection, row))
 
-    async def count_request(self, owner: str, now_ms: int, limits: WindowLimits) -> UsedUp | None:
-        """Count a request, unless one of the limits is used up: then return which. What goes on at
-        the same time is not counted yet, so that a limit can be exceeded by that much."""
-        return await self._database.write(lambda c: count_request(c, owner, now_ms, limits))
+    async def count_request(self, counted: Sequence[CountedLimits], now_ms: int) -> UsedUp | None:
+        """Count a request for each of these limits, unless one is used up: then return which. What
+        goes on at the same time is not counted yet, so that a limit can be exceeded by that
+        much."""
+        return await self._database.write(lambda c: count_request(c, counted, now_ms))
 
     def sum_up(
         self, by: Sequence[str], *, since_ms: int = 0, owner: str | None = None
@@ -161,13 +177,14 @@ class UsageTable:
 
 
 def insert_usage(connection: sqlite3.Connection, row: UsageRow) -> None:
-    """Insert the row of one answer, and add it to the windows of its user."""
-    names = UsageRow.__struct_fields__
-    marks = ", ".join("?" * len(names))
-    values = [getattr(row, name) for name in names]
-    connection.execute(f"INSERT INTO usage_rows ({', '.join(names)}) VALUES ({marks})", values)
-    tokens = (row.input_tokens or 0) + (row.output_tokens or 0)
-    add_to_windows(connection, row.owner, row.ended_ms, tokens, row.cost or 0.0)
+    """Insert the row of one answer, and add it to the windows of its user and its token."""
+    marks = ", ".join("?" * len(STORED_FIELDS))
+    values = [getattr(row, name) for name in STORED_FIELDS]
+    connection.execute(
+        f"INSERT INTO usage_rows ({', '.join(STORED_FIELDS)}) VALUES ({marks})", values
+    )
+    for key in row.counted_keys:
+        add_to_windows(connection, key, row.ended_ms, row.tokens, row.cost or 0.0)
 
 
 def check_groups(by: Sequence[str]) -> None:

@@ -1,31 +1,20 @@
-"""What each user has used in the current minute and month, for limits."""
+"""What has been used in the current minute, day and month, for limits."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
-_COUNTS: Final = ("requests", "tokens", "cost")
+from headrace.server.storage.usage.limits import (
+    COUNTS,
+    CountedLimits,
+    UsageLimits,
+    describe_limit,
+)
+
 _KEPT_MINUTES: Final = 60
-
-
-class WindowLimits(Protocol):
-    """Most that a user may use in a minute and in a month. None is no limit."""
-
-    @property
-    def requests_per_minute(self) -> int | None: ...
-    @property
-    def tokens_per_minute(self) -> int | None: ...
-    @property
-    def cost_per_minute(self) -> float | None: ...
-    @property
-    def requests_per_month(self) -> int | None: ...
-    @property
-    def tokens_per_month(self) -> int | None: ...
-    @property
-    def cost_per_month(self) -> float | None: ...
 
 
 class UsedUp(NamedTuple):
@@ -38,22 +27,23 @@ class UsedUp(NamedTuple):
 
 
 def count_request(
-    connection: sqlite3.Connection, owner: str, now_ms: int, limits: WindowLimits
+    connection: sqlite3.Connection, counted: Sequence[CountedLimits], now_ms: int
 ) -> UsedUp | None:
-    """Count a request, unless a limit is used up: then return which."""
+    """Count a request for each of these limits, unless one is used up: then return which."""
     now = datetime.fromtimestamp(now_ms / 1000, UTC)
-    for unit, window, wait_s in current_windows(now):
-        query = "SELECT requests, tokens, cost FROM usage_windows WHERE owner = ? AND window = ?"
-        row = connection.execute(query, (owner, window)).fetchone()
-        used_up = find_used_up(limits, unit, dict(row or {}), wait_s)
-        if used_up is not None:
-            return used_up
-    _add(connection, owner, now, requests=1)
-    oldest = oldest_window(now)
-    connection.execute(
-        "DELETE FROM usage_windows WHERE owner = ? AND length(window) = ? AND window < ?",
-        (owner, len(oldest), oldest),
-    )
+    query = "SELECT requests, tokens, cost FROM usage_windows WHERE owner = ? AND window = ?"
+    for key, limits in counted:
+        for unit, window, wait_s in current_windows(now):
+            row = connection.execute(query, (key, window)).fetchone()
+            used_up = find_used_up(limits, unit, dict(row or {}), wait_s)
+            if used_up is not None:
+                return used_up
+    for key, _ in counted:
+        _add(connection, key, now, requests=1)
+        connection.executemany(
+            "DELETE FROM usage_windows WHERE owner = ? AND length(window) = ? AND window < ?",
+            [(key, len(oldest), oldest) for oldest in oldest_windows(now)],
+        )
     return None
 
 
@@ -61,24 +51,24 @@ def current_windows(now: datetime) -> tuple[tuple[str, str, float], ...]:
     """Return the windows that a time is in: unit, name, and the seconds until it ends."""
     return (
         ("minute", _minute(now), 60.0 - now.second),
+        ("day", _day(now), (_next_day(now) - now).total_seconds()),
         ("month", _month(now), (_next_month(now) - now).total_seconds()),
     )
 
 
-def oldest_window(now: datetime) -> str:
-    """Return the name of the oldest minute that is kept."""
-    return _minute(now - timedelta(minutes=_KEPT_MINUTES))
+def oldest_windows(now: datetime) -> tuple[str, str]:
+    """Return the names of the oldest minute and the oldest day that are kept."""
+    return _minute(now - timedelta(minutes=_KEPT_MINUTES)), _day(now)
 
 
 def find_used_up(
-    limits: WindowLimits, unit: str, used: Mapping[str, float], wait_s: float
+    limits: UsageLimits, unit: str, used: Mapping[str, float], wait_s: float
 ) -> UsedUp | None:
     """Return the limit of a window that is used up, or None."""
-    for name in _COUNTS:
+    for name in COUNTS:
         limit = getattr(limits, f"{name}_per_{unit}")
         if limit is not None and used.get(name, 0) >= limit:
-            what = f"${limit:g}" if name == "cost" else f"{limit} {name}"
-            return UsedUp(f"{what} per {unit}", wait_s)
+            return UsedUp(describe_limit(name, unit, limit), wait_s)
     return None
 
 
@@ -111,8 +101,16 @@ def _minute(now: datetime) -> str:
     return now.strftime("%Y-%m-%dT%H:%M")
 
 
+def _day(now: datetime) -> str:
+    return now.strftime("%Y-%m-%d")
+
+
 def _month(now: datetime) -> str:
     return now.strftime("%Y-%m")
+
+
+def _next_day(now: datetime) -> datetime:
+    return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
 def _next_month(now: datetime) -> datetime:

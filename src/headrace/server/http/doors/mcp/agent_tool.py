@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
@@ -99,12 +100,20 @@ async def _run_agent(
     try:
         run = await service.unstored.start(user, _DOOR, AgentOffer(name, agent), asked)
     except HTTPError as error:
-        return _refuse(error.message)
+        return _refuse(_describe_error(error))
     try:
         await _follow(run, report)
         return _to_result(run, agent)
     finally:
         await run.aclose()
+
+
+def _describe_error(error: HTTPError) -> str:
+    """Return an error with the time to wait, for which a result of MCP has no field."""
+    wait_s = error.more.get("retry_after_s")
+    if wait_s is None:
+        return error.message
+    return f"{error.message}: try again in {max(1, math.ceil(wait_s))} seconds"
 
 
 async def _follow(run: UnstoredRun, report: Report) -> None:

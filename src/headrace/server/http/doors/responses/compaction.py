@@ -80,6 +80,7 @@ class Compaction:
                 started_ms=started_ms,
                 ended_ms=service.clock(),
                 outcome=outcome,
+                quota_id=user.quota_id,
             )
             await service.usage.add(row)
         sealed = await self._seal(user.owner, list(shorter or messages))

@@ -137,7 +137,7 @@ class ResponseStarter:
         if asked.approvals:
             raise DoorError(400, "invalid_request", "nothing waits for an approval", param="input")
         messages = join_input(history, asked)
-        request = offer.prepare_run(asked)
+        request = msgspec.structs.replace(offer.prepare_run(asked), quota_id=user.quota_id)
         now_ms = service.clock()
         conversation_id = (
             f"conv_{uuid.uuid4().hex}" if previous is None else previous.run.conversation_id

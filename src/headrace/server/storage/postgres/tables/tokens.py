@@ -13,19 +13,23 @@ from headrace.server.storage.access_tokens import (
     Scope,
     User,
     create_access_token,
+    create_quota,
+    decode_quota,
+    encode_quota,
     hash_access_token,
     token_id_of,
 )
 from headrace.server.storage.errors import StorageFailed
-from headrace.server.storage.postgres.pool import Pool
+from headrace.server.storage.postgres.pool import Connection, Pool
+from headrace.server.storage.usage.limits import QUOTA_KEYS, UsageLimits
 
 _IS_VALID: Final = (
     "(expires_ms IS NULL OR expires_ms > $2) AND NOT EXISTS"
     " (SELECT 1 FROM users WHERE users.name = tokens.owner AND is_disabled)"
 )
 _INSERT: Final = (
-    "INSERT INTO tokens (hash, owner, name, created_ms, scope, expires_ms)"
-    " VALUES ($1, $2, $3, $4, $5, $6)"
+    "INSERT INTO tokens (hash, owner, name, created_ms, scope, expires_ms, quota)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7)"
 )
 _KEY_BYTES = 32
 
@@ -43,6 +47,7 @@ class PostgresTokens:
         now_ms: int,
         scope: Scope = "chat",
         expires_ms: int | None = None,
+        limits: UsageLimits | None = None,
     ) -> str:
         """Create an access token and return it. It cannot be shown again later.
 
@@ -50,12 +55,15 @@ class PostgresTokens:
         """
         access_token = create_access_token(owner, name)
         token_hash = hash_access_token(access_token)
-        await self._pool.execute(_INSERT, token_hash, owner, name, now_ms, scope, expires_ms)
+        quota = encode_quota(create_quota(token_hash, limits))
+        values = (token_hash, owner, name, now_ms, scope, expires_ms, quota)
+        await self._pool.execute(_INSERT, *values)
         return access_token
 
     async def rotate(self, token_id: str, now_ms: int, *, grace_ms: int) -> str | None:
         """Replace an access token by a new one for the same user and purpose, and return that. The
-        old one ends after a grace time. Returns None if the id is unknown."""
+        old one ends after a grace time; limits are counted for both together. Returns None if the
+        id is unknown."""
         async with self._pool.transaction() as connection:
             rows = await connection.fetch("SELECT * FROM tokens FOR UPDATE")
             found = [row for row in rows if token_id_of(row["hash"]) == token_id]
@@ -64,7 +72,8 @@ class PostgresTokens:
             old = to_token_info(found[0])
             new = create_access_token(old.owner, old.name)
             end_ms = old.find_successor_end(now_ms)
-            values = (old.owner, old.name, now_ms, old.scope, end_ms)
+            quota = encode_quota(old.quota)
+            values = (old.owner, old.name, now_ms, old.scope, end_ms, quota)
             await connection.execute(_INSERT, hash_access_token(new), *values)
             await connection.execute(
                 "UPDATE tokens SET expires_ms = $2 WHERE hash = $1",
@@ -80,18 +89,20 @@ class PostgresTokens:
 
     async def revoke(self, token_id: str) -> bool:
         """Revoke an access token. Return False if the id is unknown."""
-        hashes = [
-            row["hash"]
-            for row in await self._pool.fetch("SELECT hash FROM tokens")
-            if token_id_of(row["hash"]) == token_id
-        ]
-        return await self._pool.execute("DELETE FROM tokens WHERE hash = ANY($1)", hashes) > 0
+        async with self._pool.transaction() as connection:
+            rows = await connection.fetch("SELECT hash FROM tokens")
+            hashes = [row["hash"] for row in rows if token_id_of(row["hash"]) == token_id]
+            await connection.execute("DELETE FROM tokens WHERE hash = ANY($1)", hashes)
+            await delete_unused_quotas(connection)
+        return bool(hashes)
 
     async def find_user(self, access_token: str, now_ms: int) -> User | None:
         """Return the user of an access token, or None if the token is unknown or has expired, or
         if the user's account is disabled. Notes when the token was used."""
         token_hash = hash_access_token(access_token)
-        query = f"SELECT owner, scope, last_used_ms FROM tokens WHERE hash = $1 AND {_IS_VALID}"
+        query = (
+            f"SELECT owner, scope, last_used_ms, quota FROM tokens WHERE hash = $1 AND {_IS_VALID}"
+        )
         found = await self._pool.fetch(query, token_hash, now_ms)
         if not found:
             return None
@@ -100,7 +111,8 @@ class PostgresTokens:
             # A database that accepts no writes must not keep anybody from reading.
             with suppress(StorageFailed):
                 await self._pool.execute(update, token_hash, now_ms)
-        return User(found[0]["owner"], found[0]["scope"], token_hash, "token")
+        owner, scope, _, quota = found[0]
+        return User(owner, scope, token_hash, "token", quota=decode_quota(quota))
 
     async def find_revoked(self, token_hashes: Collection[bytes], now_ms: int) -> set[bytes]:
         """Return those of these hashes whose access tokens are not valid any more."""
@@ -119,6 +131,19 @@ def to_token_info(row: Any) -> AccessTokenInfo:
         scope=row["scope"],
         expires_ms=row["expires_ms"],
         last_used_ms=row["last_used_ms"],
+        quota=decode_quota(row["quota"]),
+    )
+
+
+async def delete_unused_quotas(connection: Connection) -> None:
+    """Delete what was counted for access tokens that do not exist any more."""
+    rows = await connection.fetch("SELECT quota FROM tokens WHERE quota IS NOT NULL")
+    quotas = [decode_quota(row["quota"]) for row in rows]
+    await connection.execute(
+        'DELETE FROM usage_windows WHERE owner COLLATE "C" >= $1 AND owner COLLATE "C" < $2'
+        " AND owner <> ALL($3)",
+        *QUOTA_KEYS,
+        [quota.key for quota in quotas if quota is not None],
     )
 
 

@@ -7,13 +7,19 @@ from datetime import UTC, datetime
 from typing import Final
 
 from headrace.server.storage.postgres.pool import Connection, Pool
-from headrace.server.storage.usage.usage_table import UsageRow, UsageSum, check_groups, to_sum
+from headrace.server.storage.usage.limits import CountedLimits
+from headrace.server.storage.usage.usage_table import (
+    STORED_FIELDS,
+    UsageRow,
+    UsageSum,
+    check_groups,
+    to_sum,
+)
 from headrace.server.storage.usage.windows import (
     UsedUp,
-    WindowLimits,
     current_windows,
     find_used_up,
-    oldest_window,
+    oldest_windows,
 )
 
 _COLUMNS: Final = {
@@ -33,28 +39,23 @@ class PostgresUsage:
         async with self._pool.transaction() as connection:
             await insert_usage(connection, row)
 
-    async def count_request(self, owner: str, now_ms: int, limits: WindowLimits) -> UsedUp | None:
+    async def count_request(self, counted: Sequence[CountedLimits], now_ms: int) -> UsedUp | None:
         now = datetime.fromtimestamp(now_ms / 1000, UTC)
         async with self._pool.transaction() as connection:
-            for unit, window, wait_s in current_windows(now):
-                row = await connection.fetchrow(
-                    "SELECT requests, tokens, cost FROM usage_windows"
-                    " WHERE owner = $1 AND period = $2 FOR UPDATE",
-                    owner,
-                    window,
-                )
-                used_up = find_used_up(limits, unit, dict(row or {}), wait_s)
+            for one in counted:
+                used_up = await _find_used_up(connection, one, now)
                 if used_up is not None:
                     return used_up
-            await _add_to_windows(connection, owner, now, requests=1)
-            oldest = oldest_window(now)
-            await connection.execute(
-                "DELETE FROM usage_windows WHERE owner = $1 AND length(period) = $2"
-                " AND period < $3",
-                owner,
-                len(oldest),
-                oldest,
-            )
+            for key, _ in counted:
+                await _add_to_windows(connection, key, now, requests=1)
+                for oldest in oldest_windows(now):
+                    await connection.execute(
+                        "DELETE FROM usage_windows WHERE owner = $1 AND length(period) = $2"
+                        " AND period < $3",
+                        key,
+                        len(oldest),
+                        oldest,
+                    )
         return None
 
     async def sum_up(
@@ -76,17 +77,32 @@ class PostgresUsage:
         return [one for one in sums if one.answers]
 
 
+async def _find_used_up(
+    connection: Connection, counted: CountedLimits, now: datetime
+) -> UsedUp | None:
+    for unit, window, wait_s in current_windows(now):
+        row = await connection.fetchrow(
+            "SELECT requests, tokens, cost FROM usage_windows"
+            " WHERE owner = $1 AND period = $2 FOR UPDATE",
+            counted.key,
+            window,
+        )
+        used_up = find_used_up(counted.limits, unit, dict(row or {}), wait_s)
+        if used_up is not None:
+            return used_up
+    return None
+
+
 async def insert_usage(connection: Connection, row: UsageRow) -> None:
-    """Insert the row of one answer, and add it to the windows of its user."""
-    names = UsageRow.__struct_fields__
-    marks = ", ".join(f"${place}" for place in range(1, len(names) + 1))
-    values = [getattr(row, name) for name in names]
+    """Insert the row of one answer, and add it to the windows of its user and its token."""
+    marks = ", ".join(f"${place}" for place in range(1, len(STORED_FIELDS) + 1))
+    values = [getattr(row, name) for name in STORED_FIELDS]
     await connection.execute(
-        f"INSERT INTO usage_rows ({', '.join(names)}) VALUES ({marks})", *values
+        f"INSERT INTO usage_rows ({', '.join(STORED_FIELDS)}) VALUES ({marks})", *values
     )
-    tokens = (row.input_tokens or 0) + (row.output_tokens or 0)
     now = datetime.fromtimestamp(row.ended_ms / 1000, UTC)
-    await _add_to_windows(connection, row.owner, now, tokens=tokens, cost=row.cost or 0.0)
+    for key in row.counted_keys:
+        await _add_to_windows(connection, key, now, tokens=row.tokens, cost=row.cost or 0.0)
 
 
 async def _add_to_windows(

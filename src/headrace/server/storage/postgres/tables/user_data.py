@@ -8,7 +8,7 @@ from headrace.server.storage.access_tokens import AccessTokenInfo
 from headrace.server.storage.accounts.account import DELETED_USER
 from headrace.server.storage.accounts.user_data import OldConversation, UserDeletion
 from headrace.server.storage.postgres.pool import Connection, Pool
-from headrace.server.storage.postgres.tables.tokens import to_token_info
+from headrace.server.storage.postgres.tables.tokens import delete_unused_quotas, to_token_info
 
 _OWNED: Final = (
     *("conversations", "tokens", "sign_ins", "user_settings", "usage_rows", "stored_bytes"),
@@ -52,6 +52,7 @@ class PostgresUserData:
             )
             for table in ("usage_windows", "stored_bytes", "user_settings"):
                 await connection.execute(f"DELETE FROM {table} WHERE owner = $1", owner)
+            await delete_unused_quotas(connection)
             await connection.execute(
                 "UPDATE user_deletions SET is_emptied = true WHERE owner = $1 AND NOT is_emptied",
                 owner,
