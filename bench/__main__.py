@@ -15,7 +15,7 @@ from bench import contest
 from bench.agents import agents as contest_of_agents
 from bench.agents import crowd
 from bench.growth import growths
-from bench.imports import import_costs
+from bench.imports import help_cost_ms, import_costs
 from bench.load.gateway import gateway_section, measure_gateways
 from bench.load.load import under_load
 from bench.load.path import measure_path, path_section
@@ -159,6 +159,7 @@ def _measure(scale: int, fewer: int) -> Figures:
         long_runs=long_runs,
         pages=shown,
         imports=imports,
+        help_ms=help_cost_ms(15 // fewer),
     )
 
 

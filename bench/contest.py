@@ -41,6 +41,12 @@ class Contest:
     def ratio(self, name: str, other: str) -> float:
         return self.cost_us(name) / self.cost_us(other)
 
+    def spread(self, name: str, other: str) -> tuple[float, float]:
+        """The lowest and the highest ratio of three runs, each a third of the rounds."""
+        ours, theirs = (next(c for c in self.contestants if c.name == one) for one in (name, other))
+        ratios = [ours.third_s(number) / theirs.third_s(number) for number in range(3)]
+        return min(ratios), max(ratios)
+
 
 def chat(events: int, scale: int, tell: Callable[[str], None]) -> Contest:
     stream = streams.chat(events)
@@ -143,13 +149,17 @@ def contest_section(contest: Contest, unit: str, ours: str = HEADRACE) -> str:
         "",
         f"{stream.events:,} {unit}s of {size:.0f} bytes on average, in {contest.reads:,} reads.",
         "",
-        f"| | µs per {unit} |" + (" × floor |" if has_floor else "") + " × Headrace | rounds |",
-        "|---|---:|" + ("---:|" if has_floor else "") + "---:|---:|",
+        f"| | µs per {unit} |"
+        + (" × floor | lowest, highest |" if has_floor else "")
+        + " × Headrace | rounds |",
+        "|---|---:|" + ("---:|---:|" if has_floor else "") + "---:|---:|",
     ]
     for contestant in contest.contestants:
         name = contestant.name
         cells = [name, f"{contest.cost_us(name):,.2f}"]
-        cells += [f"{contest.ratio(name, FLOOR):,.2f}"] if has_floor else []
+        if has_floor:
+            low, high = contest.spread(name, FLOOR)
+            cells += [f"{contest.ratio(name, FLOOR):,.2f}", f"{low:,.2f}, {high:,.2f}"]
         cells += [f"{contest.ratio(name, ours):,.2f}", str(len(contestant.seconds))]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

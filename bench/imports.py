@@ -1,4 +1,4 @@
-"""What an import costs, in a process of its own."""
+"""What an import, or `headrace --help`, costs in a process of its own."""
 
 from __future__ import annotations
 
@@ -26,9 +26,19 @@ def import_costs(
     return {statement: median(costs) - median(bare) for statement, costs in spent.items()}
 
 
+def help_cost_ms(rounds: int) -> float:
+    """Return the CPU milliseconds of `headrace --help`, interpreter included: the median."""
+    _command_ms("-m", "headrace", "--help")  # writes what bytecode is missing
+    return median(_command_ms("-m", "headrace", "--help") for _ in range(rounds))
+
+
 def _cpu_ms(statement: str) -> float:
+    return _command_ms("-c", statement)
+
+
+def _command_ms(*arguments: str) -> float:
     before = _children_s()
-    subprocess.run([sys.executable, "-c", statement], check=True)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
     return (_children_s() - before) * 1000
 
 

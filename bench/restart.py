@@ -1,4 +1,4 @@
-"""How long a server takes to start after a kill that has left a large WAL."""
+"""How long a server takes to start: after a kill that has left a large WAL, and with much data."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace.server.storage.log import SQLiteLog
 from headrace.server.storage.sqlite.connection import WRITER_CACHE_KB, connect
 from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.sqlite.record_table import CHUNK_BYTES, insert_chunks
@@ -22,6 +23,8 @@ WAL_BYTES = 64 * 1024 * 1024
 """The largest WAL that is allowed."""
 _CHUNKS_PER_COMMIT = 20
 _ROUNDS = 5
+_FILLED_BYTES = 2**30
+_FILLED_ROW_BYTES = 65_536
 
 
 @dataclass
@@ -81,6 +84,29 @@ def _leave_wal(folder: Path, size: int) -> int:
         # What a server that was killed has left there: the next one checks all pages.
         (folder / "killed" / "server.lock").write_text('{"pid": 1}')
         return wal.stat().st_size
+
+
+def start_filled(tell: Callable[[str], None], *, is_quick: bool) -> float:
+    """Return the median of starts with a data folder of 1 GB that was closed regularly."""
+    size = _FILLED_BYTES // (50 if is_quick else 1)
+    tell(f"start: writing {size / 2**30:.2f} GB")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with closing(Database(folder / "headrace.db")) as database:
+            SQLiteStore(database)
+            # The tables of the log come with its writer.
+            SQLiteLog(database)
+        body = b'{"seq":1,"at_ms":1,"event":{"type":"text_delta","text":"%b"}}' % (
+            b"w" * _FILLED_ROW_BYTES
+        )
+        with closing(connect(folder / "headrace.db", WRITER_CACHE_KB)) as connection:
+            for start in range(0, size // _FILLED_ROW_BYTES, 256):
+                connection.execute("BEGIN IMMEDIATE")
+                for number in range(start, start + 256):
+                    insert_chunks(connection, f"run_{number}", 1, [body])
+                connection.execute("COMMIT")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return statistics.median(_start_s(folder) for _ in range(1 if is_quick else 3))
 
 
 def _start_s(data: Path) -> float:

@@ -42,18 +42,25 @@ class Seen:
     refused: int = 0
     first_ns: list[int] = field(default_factory=list[int])
     """How long each stream took from its request to the first event."""
+    provider_ns: list[int] = field(default_factory=list[int])
+    """How long each stream took from its request until the provider sent the first event."""
 
     def first_ms(self, share: float) -> float:
         """The time to the first event that this share of the streams stayed within."""
-        times = sorted(self.first_ns)
-        return times[min(len(times) - 1, int(len(times) * share))] / 1e6 if times else float("inf")
+        return _find_ms(self.first_ns, share)
+
+    def provider_ms(self, share: float) -> float:
+        """The time to the provider's first event that this share of the streams stayed within."""
+        return _find_ms(self.provider_ns, share)
 
     def delay_ms(self, share: float) -> float:
         """The delay that this share of the events stayed within."""
-        if not self.events:
-            return float("inf")
-        delays = sorted(seen - sent for sent, seen in self.events)
-        return delays[min(len(delays) - 1, int(len(delays) * share))] / 1e6
+        return _find_ms([seen - sent for sent, seen in self.events], share)
+
+
+def _find_ms(times_ns: list[int], share: float) -> float:
+    times = sorted(times_ns)
+    return times[min(len(times) - 1, int(len(times) * share))] / 1e6 if times else float("inf")
 
 
 class _Clients:
@@ -85,13 +92,14 @@ class _Clients:
 
     def _open(self, *, is_deaf: bool) -> None:
         peer = socket.create_connection(("127.0.0.1", self._job.port), timeout=10)
+        asked_ns = now_ns()
         peer.sendall(self._job.request.encode())
         peer.setblocking(False)
         if is_deaf:
             self._deaf.append(peer)
             return
         self._marks[peer.fileno()] = peer, Marks()
-        self._asked_ns[peer.fileno()] = now_ns()
+        self._asked_ns[peer.fileno()] = asked_ns
         self._poll.register(peer, select.EPOLLIN)
 
     def _read(self, until_ns: int) -> None:
@@ -113,7 +121,9 @@ class _Clients:
                 now = now_ns()
                 found = marks.feed(data)
                 if found and number in self._asked_ns:
-                    self.seen.first_ns.append(now - self._asked_ns.pop(number))
+                    asked_ns = self._asked_ns.pop(number)
+                    self.seen.first_ns.append(now - asked_ns)
+                    self.seen.provider_ns.append(found[0] - asked_ns)
                 events.extend((sent, now) for sent in found)
 
 

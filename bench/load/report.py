@@ -33,7 +33,7 @@ def section(load: Load) -> str:
     ]
     for ramp in load.ramps:
         lines += [level_row(ramp, level) for level in ramp.levels]
-    return "\n".join([*lines, "", _parts(load.headrace), "", _deaf(load)])
+    return "\n".join([*lines, "", _asked(load), "", _parts(load.headrace), "", _deaf(load)])
 
 
 def level_row(ramp: Ramp, level: Level) -> str:
@@ -69,6 +69,16 @@ def _parts(ramp: Ramp) -> str:
         for part in ramp.parts
     ]
     return "\n".join(lines)
+
+
+def _asked(load: Load) -> str:
+    first = load.headrace.levels[0]
+    return (
+        f"With {first.streams} streams, the provider sends its first byte"
+        f" {first.seen.provider_ms(0.5):.1f} ms after the client's request (median; p99"
+        f" {first.seen.provider_ms(0.99):.1f} ms). It answers at once, so this is the time until it"
+        " is asked."
+    )
 
 
 def _deaf(load: Load) -> str:

@@ -120,7 +120,8 @@ class Upstream:
         try:
             if stream.is_asked():
                 stream.peer.send(HEAD)
-                heapq.heappush(self._due, (now_ns() + self._pause_ns, number))
+                # The first event at once: its mark says when the provider was asked.
+                heapq.heappush(self._due, (now_ns(), number))
         except OSError:
             self._drop(number)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from headrace.outcome import FinishReason, abort_reason
 
@@ -16,20 +16,12 @@ class Timers:
         self._stop = stop
         self._running: list[_Timer | _OuterTimer] = []
 
-    @contextmanager
-    def limit(self, seconds: float | None, name: str) -> Generator[None, None, None]:
+    def limit(self, seconds: float | None, name: str) -> AbstractContextManager[None]:
         """Stop the run if the block takes longer than this; None means no limit."""
         if seconds is None:
-            yield
-            return
-        timer = _Timer(seconds, self._stop, abort_reason("timeout", f"{name}={seconds:g}"))
-        self._running.append(timer)
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.pause()
-            self._running.remove(timer)
+            return nullcontext()
+        reason = abort_reason("timeout", f"{name}={seconds:g}")
+        return _Timer(seconds, self._stop, reason, self._running)
 
     @contextmanager
     def pause_with(self, timer: asyncio.Timeout | None) -> Generator[None, None, None]:
@@ -57,13 +49,33 @@ class Timers:
 
 
 class _Timer:
+    """A time limit of a block. `running` has it while the block runs.
+
+    Every live run is inside of two of these, and a generator would take four times the memory.
+    """
+
+    __slots__ = ("_handle", "_left_s", "_reason", "_running", "_stop")
+
     def __init__(
-        self, seconds: float, stop: Callable[[FinishReason], None], reason: FinishReason
+        self,
+        seconds: float,
+        stop: Callable[[FinishReason], None],
+        reason: FinishReason,
+        running: list[_Timer | _OuterTimer],
     ) -> None:
         self._left_s = seconds
         self._stop = stop
         self._reason = reason
+        self._running = running
         self._handle: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> None:
+        self._running.append(self)
+        self.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.pause()
+        self._running.remove(self)
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()

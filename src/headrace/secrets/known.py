@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from headrace.secrets.scrub import scrub
 
@@ -20,7 +21,11 @@ class KnownSecrets:
         secrets = {value for value in values if len(value) >= _MIN_SECRET_CHARS}
         # The longest first: one may be a part of another.
         self._values = sorted(secrets, key=len, reverse=True)
-        self._encoded = sorted((value.encode() for value in secrets), key=len, reverse=True)
+
+    @cached_property
+    def _encoded(self) -> list[bytes]:
+        # Only recordings need it.
+        return sorted((value.encode() for value in self._values), key=len, reverse=True)
 
     @property
     def longest_bytes(self) -> int:

@@ -21,7 +21,7 @@ from headrace.transport.call_log import CallLog
 from headrace.transport.call_secrets import address_of, secrets_of
 from headrace.transport.env_proxy import find_proxy
 from headrace.transport.error_response import holds_error, refusal
-from headrace.transport.http_stream import HTTPStream, encoding_of
+from headrace.transport.http_stream import HTTPStream, encoding_of, media_type_of
 from headrace.transport.limits import (
     DEFAULT_HTTP_LIMITS,
     DEFAULT_TIMEOUTS,
@@ -194,7 +194,7 @@ class HTTPTransport:
         start = await stream.start(self._wanted_bytes(response))
         if not start:
             return _make_error(call, "incomplete", "it accepted the request but sent nothing")
-        kind = response.content_type
+        kind = media_type_of(response)
         if kind == "application/json" and holds_error(start):
             return refusal(call, response.status, response.headers, start)
         if kind == "text/html" and start.lstrip().startswith(b"<"):

@@ -95,6 +95,7 @@ class HTTPStream:
             for piece in self._pieces:
                 if take(piece):
                     return True
+            self._pieces = iter(())
             content = self._content
             if content.exception() is None:
                 read = content.read_nowait()
@@ -239,6 +240,12 @@ def take_unread(content: aiohttp.StreamReader) -> bytes:
     data (aiohttp 3.14).
     """
     return content._read_nowait(-1)  # pyright: ignore[reportPrivateUsage]
+
+
+def media_type_of(response: aiohttp.ClientResponse) -> str:
+    """Return the media type of a response in lower case, or an empty text. `content_type` of
+    aiohttp would keep 1.5 KB for it as long as the response is read."""
+    return response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
 def encoding_of(response: aiohttp.ClientResponse) -> str:

@@ -14,7 +14,7 @@ MAX_BUFFER_BYTES = 262_144
 """Most bytes kept for slow subscriptions, all of them together."""
 MAX_BATCH_BYTES = 65_536
 """Most bytes that a subscription takes at once, unless a frame is larger."""
-_SPARE_BYTES = 1_024
+_SPARE_BYTES = 512
 """Bytes kept after everybody has read them, for clients that reconnect at once."""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Generic, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Generic, NoReturn, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -27,6 +27,7 @@ _MAX_INT_DIGITS = 4_300
 
 
 _decode_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_NO_FIELDS: frozenset[str] = frozenset()
 REFUSED = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises for a payload that may still be JSON."""
 
@@ -176,17 +177,17 @@ class PayloadDecoder(Generic[T]):
         self,
         kind: type[T],
         max_depth: int,
-        deltas: frozenset[str] = frozenset(),
+        deltas: frozenset[str] = _NO_FIELDS,
         on_halves: Callable[[], None] | None = None,
     ) -> None:
         self._kind = kind
         self._max_depth = max_depth
-        self._deltas = deltas if on_halves is not None else frozenset[str]()
+        self._deltas = deltas if on_halves is not None else _NO_FIELDS
         self._on_halves = on_halves
         # A level takes two bytes, its brackets: a short payload is shallow uncounted. (In
         # JSON; what is none is counted when it is parsed again.)
         self.shallow_bytes = 2 * max_depth
-        self.decode_shallow: Callable[[bytes], T] = msgspec.json.Decoder(kind).decode
+        self.decode_shallow: Callable[[bytes], T] = decoder_of(kind)
 
     def decode(self, data: bytes) -> T:
         """Return the struct. Raises `NotJSON` if the bytes are not a JSON object, and
@@ -218,6 +219,16 @@ class PayloadDecoder(Generic[T]):
         if mending.has_halves and self._on_halves is not None:
             self._on_halves()
         return value
+
+
+def decoder_of(kind: type[T]) -> Callable[[bytes], T]:
+    """Return a function that decodes a struct. All streams share it."""
+    if kind not in _decoders:
+        _decoders[kind] = msgspec.json.Decoder(kind).decode
+    return cast("Callable[[bytes], T]", _decoders[kind])
+
+
+_decoders: dict[type, Callable[[bytes], object]] = {}
 
 
 def convert_leniently(value: dict[str, Any], kind: type[T]) -> T:

@@ -41,11 +41,11 @@ class SQLiteLog:
     async def _read_bodies(self, run_id: str, after: int, max_bytes: int | None) -> list[bytes]:
         # The pending records first: those before them are in chunks already.
         end = self._writer.end_of(run_id)
-        if end is None or not end.pending:
+        if end is None or not end.count:
             return await self._database.read(
                 partial(read_chunks, run_id=run_id, after=after, max_bytes=max_bytes)
             )
-        stored = end.last_seq - len(end.pending)
+        stored = end.last_seq - end.count
         bodies: list[bytes] = []
         if after < stored:
             bodies = await self._database.read(
@@ -54,7 +54,7 @@ class SQLiteLog:
             # Some of the pending records may have become a chunk in the meantime.
             bodies = bodies[: stored - after]
         if after + len(bodies) >= stored:
-            bodies = [*bodies, *end.pending[max(0, after - stored) :]]
+            bodies += end.pending.split(b"\n")[max(0, after - stored) :]
         return bodies if max_bytes is None else cut(bodies, max_bytes)
 
     async def delete(self, run_ids: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 # Small on purpose: the writer appends to few tables, readers look up little, and the operating
 # system caches the rest.
-WRITER_CACHE_KB = 1_024
+WRITER_CACHE_KB = 256
 READER_CACHE_KB = 128
 WAL_KEPT_BYTES = 16 * 1024 * 1024
 """Size to which SQLite cuts the WAL file when it starts to write it from the beginning again."""

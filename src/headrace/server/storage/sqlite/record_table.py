@@ -19,7 +19,7 @@ Row: TypeAlias = tuple[str, int, bytes]
 """Run id, number and encoded record."""
 CLOSED: Final = -1
 """Stands for the number of the last record if that record closes the run."""
-CHUNK_BYTES: Final = 8_192
+CHUNK_BYTES: Final = 4_096
 """Size at which the records of a run become a chunk."""
 
 _encode_batch = msgspec.msgpack.Encoder().encode

@@ -45,8 +45,6 @@ class Rows(msgspec.Struct, frozen=True, gc=False):
     """Encoded records of one run, in order."""
 
     rows: list[Row]
-    size: int
-    """Bytes of the encoded records."""
     is_closing: bool = False
     """Whether one of them closes the run."""
     is_late: bool = False
@@ -59,23 +57,22 @@ def encode_rows(run_id: str, records: Sequence[Record]) -> Rows:
     """Encode records as rows, in the caller's thread instead of the writer's."""
     if len(records) == 1 and type(records[0].event) in DELTA_TYPES:
         # Nearly all calls are these.
-        body = encode_record(records[0])
-        return Rows([(run_id, records[0].seq, body)], len(body))
+        return Rows([(run_id, records[0].seq, encode_record(records[0]))])
     rows = [(run_id, record.seq, encode_record(record)) for record in records]
     ends = [isinstance(record.event, RunClosed) for record in records]
-    size = sum(len(row[2]) for row in rows)
     is_resting = bool(records) and isinstance(records[-1].event, RunSuspended)
-    return Rows(rows, size, any(ends), any(ends[:-1]), is_resting)
+    return Rows(rows, any(ends), any(ends[:-1]), is_resting)
 
 
 class RunEnd(msgspec.Struct, frozen=True, gc=False):
     """The end of one run's log. Never changed, so that other threads can read it."""
 
     last_seq: int
-    pending: tuple[bytes, ...] = ()
-    """The newest records, which are in batches and not yet in a chunk."""
-    size: int = 0
-    """Bytes of the pending records."""
+    pending: bytes = b""
+    """The newest records, one a line, which are in batches and not yet in a chunk. They are one
+    object because each one of its own would take 40 bytes more."""
+    count: int = 0
+    """Number of pending records."""
     first_batch: int = 0
     """Id of the batch with the first pending record."""
 
@@ -157,18 +154,19 @@ class RecordWriter:
         error = _check_order(added, end.last_seq)
         if error is not None:
             return error
-        pending = end.pending + tuple([row[2] for row in added.rows])
-        size = end.size + added.size
+        bodies = [row[2] for row in added.rows]
+        pending = b"\n".join([end.pending, *bodies] if end.count else bodies)
+        count = end.count + len(bodies)
         last_seq = first_seq + len(added.rows) - 1
         is_last = added.is_closing or added.is_resting
-        if size < CHUNK_BYTES and not is_last:
+        if len(pending) < CHUNK_BYTES and not is_last:
             waiting += added.rows
             first_batch = end.first_batch or self._next_batch
-            self._changed[run_id] = RunEnd(last_seq, pending, size, first_batch)
+            self._changed[run_id] = RunEnd(last_seq, pending, count, first_batch)
             return None
         _begin(connection)
-        first_seq = last_seq + 1 - len(pending)
-        insert_chunks(connection, run_id, first_seq, pending, is_closing=added.is_closing)
+        bodies = pending.split(b"\n")
+        insert_chunks(connection, run_id, last_seq + 1 - count, bodies, is_closing=added.is_closing)
         # The end of a closed or suspended run is looked up in its last chunk: nothing of it stays
         # in memory.
         self._changed[run_id] = None if is_last else RunEnd(last_seq)
@@ -195,7 +193,7 @@ class RecordWriter:
         """Delete the batches whose records are all in chunks; at most `MAX_BATCHES` remain."""
         self._store_pending(connection, before=self._next_batch - MAX_BATCHES)
         ends = {**self._ends, **self._changed}.values()
-        first = min((end.first_batch for end in ends if end and end.pending), default=None)
+        first = min((end.first_batch for end in ends if end and end.count), default=None)
         connection.execute(
             "DELETE FROM record_batches WHERE id < ?",
             (self._next_batch if first is None else first,),
@@ -204,9 +202,9 @@ class RecordWriter:
     def _store_pending(self, connection: sqlite3.Connection, before: int | None = None) -> None:
         """Store the pending records as chunks: all of them, or those in batches before an id."""
         for run_id, end in {**self._ends, **self._changed}.items():
-            if end and end.pending and (before is None or end.first_batch < before):
-                first_seq = end.last_seq + 1 - len(end.pending)
-                insert_chunks(connection, run_id, first_seq, end.pending)
+            if end and end.count and (before is None or end.first_batch < before):
+                first_seq = end.last_seq + 1 - end.count
+                insert_chunks(connection, run_id, first_seq, end.pending.split(b"\n"))
                 self._changed[run_id] = RunEnd(end.last_seq)
 
     def _accept(self) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from headrace.events import CitationAdded
 from headrace.outcome import ErrorInfo
 from headrace.wire.dialects.chat.choice import Choice
@@ -21,7 +19,7 @@ from headrace.wire.dialects.chat.unread import UnreadFields
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import find_error, is_error, parse_error
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json.payload import REFUSED, PayloadDecoder, check_depth
+from headrace.wire.json.payload import REFUSED, PayloadDecoder, check_depth, decoder_of
 from headrace.wire.json.value import as_int, as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
@@ -64,8 +62,8 @@ class ChatDialect(JSONDialect[WireChunk]):
         self._known_choice = self._choices.get
         self._is_introduced = False
         self._plain_tries = 0
-        self._decode_plain = msgspec.json.Decoder(PlainChunk).decode
-        self._decode_strict = msgspec.json.Decoder(StrictChunk).decode
+        self._decode_plain = decoder_of(PlainChunk)
+        self._decode_strict = decoder_of(StrictChunk)
         self._unread = UnreadFields()
         self._error: ErrorInfo | None = None
         self._model: str | None = None

@@ -12,7 +12,7 @@ from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import is_error, parse_error
 from headrace.wire.framing.frame import Frame
 from headrace.wire.json.number import parse_count
-from headrace.wire.json.payload import REFUSED, encode_json
+from headrace.wire.json.payload import REFUSED, decoder_of, encode_json
 from headrace.wire.json.value import as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
@@ -74,7 +74,7 @@ class OllamaDialect(JSONDialect[WireLine]):
 
     def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WireLine, limits)
-        self._decode_plain = msgspec.json.Decoder(PlainLine).decode
+        self._decode_plain = decoder_of(PlainLine)
         self._message: Output | None = None
         self._tags: ThinkTags | None = ThinkTags(TAGS)
 
