@@ -32,9 +32,7 @@ from bench.storage import measure_storage
 from bench.storage import section as storage_section
 from bench.streams import EVENTS
 from bench.thinking import thinking
-from bench.tracing import goals as tracing_goals
-from bench.tracing import measure_tracing
-from bench.tracing import section as tracing_section
+from bench.tracing import measure_tracing, tracing_goals, tracing_section
 from bench.typed import typed, typed_goals, typed_sections
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
@@ -133,9 +131,11 @@ def _measure(scale: int, fewer: int) -> Figures:
     turns = contest_of_agents(EVENTS // scale, fewer, _tell)
     together = crowd(scale, _tell)
     values = typed(scale, fewer, _tell)
+    traced = measure_tracing(_tell, is_quick=scale > 1)
     load = under_load(_tell, is_quick=scale > 1)
     server_path = measure_path(_tell, is_quick=scale > 1)
     gateways = measure_gateways(_tell, is_quick=scale > 1)
+    stores = measure_stores(_tell, is_quick=scale > 1)
     storage = measure_storage(_tell, is_quick=scale > 1)
     long_runs = measure_long_runs(_tell, is_quick=scale > 1)
     shown = pages(3 // fewer, _tell)
@@ -152,9 +152,11 @@ def _measure(scale: int, fewer: int) -> Figures:
         agents=turns,
         crowd=together,
         typed=values,
+        tracing=traced,
         load=load,
         server_path=server_path,
         gateways=gateways,
+        stores=stores,
         storage=storage,
         long_runs=long_runs,
         pages=shown,

@@ -57,7 +57,7 @@ def measure_tracing(tell: Callable[[str], None], *, is_quick: bool) -> list[Turn
     ]
 
 
-def section(costs: Sequence[TurnCost]) -> str:
+def tracing_section(costs: Sequence[TurnCost]) -> str:
     """The table."""
     rows = [
         f"| {cost.events:,} | {cost.plain_us:,.0f} µs | {cost.traced_us:,.0f} µs"
@@ -68,7 +68,7 @@ def section(costs: Sequence[TurnCost]) -> str:
     return "\n".join(["## Tracing", "", head, *rows])
 
 
-def goals(costs: Sequence[TurnCost]) -> list[Goal]:
+def tracing_goals(costs: Sequence[TurnCost]) -> list[Goal]:
     """The promises about tracing."""
     return [
         Goal(f"tracing, a turn of {cost.events:,} events", cost.share, MAX_SHARE, unit=" %")
