@@ -1,4 +1,5 @@
-"""`headrace serve --workers 2`: two processes on one port and one PostgreSQL."""
+"""`headrace serve --workers 2`: two processes on one port and one PostgreSQL, also with live
+answers in Valkey."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ import pytest
 
 from headrace.server.storage.postgres.pool import Pool
 from tests.cluster.nodes import LEASE_S
-from tests.cluster.places import create_place
+from tests.cluster.places import SHARED, create_place
 from tests.cluster.test_lost_servers import read_records
 from tests.cluster.workers import (
     connect_to,
@@ -45,9 +46,9 @@ _AGENT = "tests.cluster.worker_agent:agent"
 _RESUMABLE = "tests.server.resumable_agent:agent"
 
 
-@pytest.fixture(scope="module")
-def place() -> dict[str, str]:
-    return create_place("postgres")
+@pytest.fixture(scope="module", params=SHARED)
+def place(request: pytest.FixtureRequest) -> dict[str, str]:
+    return create_place(str(request.param))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def server(
     place: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[ServerProcess]:
     """Two workers, which several tests use."""
-    with serve_workers(place["store"], tmp_path_factory.mktemp("data"), _AGENT) as server:
+    with serve_workers(place, tmp_path_factory.mktemp("data"), _AGENT) as server:
         yield server
 
 
@@ -194,7 +195,7 @@ def test_watchers_at_the_other_worker_miss_nothing_if_one_is_killed(
     monkeypatch.setenv("HEADRACE_TEST_JOURNAL", str(tmp_path / "journal"))
     place = create_place("postgres")
     options = (_RESUMABLE, "--on-interrupt", on_interrupt, "--lease", str(LEASE_S))
-    with serve_workers(place["store"], tmp_path, *options) as server:
+    with serve_workers(place, tmp_path, *options) as server:
         holder, other = sorted(find_children(server.process.pid))
         # Until the other one may take over.
         time.sleep(LEASE_S * 1.2)
@@ -234,8 +235,7 @@ def _answer_until(server: ServerProcess, run_id: str, watching: Future[Any]) -> 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_drains_all_workers(number: signal.Signals, tmp_path: Path) -> None:
-    store = create_place("postgres")["store"]
-    with serve_workers(store, tmp_path, _AGENT, "--drain", "10") as server:
+    with serve_workers(create_place("postgres"), tmp_path, _AGENT, "--drain", "10") as server:
         pids = sorted(find_children(server.process.pid))
         readers: list[Reader] = []
         for pid in pids:
@@ -252,7 +252,7 @@ def test_a_signal_drains_all_workers(number: signal.Signals, tmp_path: Path) -> 
 
 
 def test_no_worker_survives_its_supervisor(tmp_path: Path) -> None:
-    with serve_workers(create_place("postgres")["store"], tmp_path, _AGENT) as server:
+    with serve_workers(create_place("postgres"), tmp_path, _AGENT) as server:
         pids = find_children(server.process.pid)
         assert len(pids) == 2
         server.kill()

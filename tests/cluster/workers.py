@@ -11,15 +11,16 @@ from pathlib import Path
 
 import httpx
 
+from tests.cluster.places import to_options
 from tests.server.server_process import ServerProcess, serve
 
 _TRIES = 200
 
 
 @contextmanager
-def serve_workers(store: str, data: Path, *options: str) -> Generator[ServerProcess]:
+def serve_workers(place: dict[str, str], data: Path, *options: str) -> Generator[ServerProcess]:
     """A server with two workers on a database."""
-    with serve(data, *options, "--workers", "2", "--store", store) as server:
+    with serve(data, *options, "--workers", "2", *to_options(place)) as server:
         yield server
 
 
