@@ -134,7 +134,9 @@ def test_markdown_looks_like_what_it_is(stage: Stage, talk: Talk) -> None:
     expect(text.locator("details strong")).to_be_hidden()
     text.get_by_text("More").click()
     expect(text.locator("details strong")).to_be_visible()
-    assert _style(text.locator("h2"), "marginTop") == "24px"
+    gap = "h2 => h2.getBoundingClientRect().top - h2.closest('.block').previousElementSibling"
+    gap += ".lastElementChild.getBoundingClientRect().bottom"
+    assert text.locator("h2").evaluate(gap) == 24
     assert _style(text.locator("h2"), "marginBottom") == "8px"
     assert _style(text.locator("h1"), "marginTop") == "0px"
 

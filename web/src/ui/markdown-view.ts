@@ -6,8 +6,10 @@ import type { Block } from "../markdown/blocks.js";
 import { enhance, enhanceTail } from "./enhance.js";
 import { define } from "./element.js";
 
-/** How many off-screen blocks are merged into one page, once twice as many follow them. */
+/** How many blocks are in a page. Pages are cheaper for the browser to lay out and observe than blocks. */
 const PAGE_BLOCKS = 40;
+/** How many pages at the end are always laid out. */
+const NEAR_PAGES = 3;
 
 interface Shown {
   block: Block;
@@ -50,11 +52,11 @@ export class MarkdownView extends HTMLElement {
 
   #add(block: Block): void {
     const element = blockElement(block.html);
-    this.insertBefore(element, this.#tail);
+    if (this.#shown.length === this.#pages.length * PAGE_BLOCKS) this.#turnPage();
+    this.#lastPage.insertBefore(element, this.#tail);
     this.#shown.push({ block, element });
     // Most blocks are plain text, and are not looked through.
     if (/<figure|class="math"/.test(block.html)) enhance(element);
-    if (this.#shown.length - this.#pages.length * PAGE_BLOCKS > 2 * PAGE_BLOCKS) this.#turnPage();
   }
 
   /** Redraw a block whose link a later definition has changed; everything stays in place. */
@@ -72,16 +74,19 @@ export class MarkdownView extends HTMLElement {
     this.replaceChildren();
   }
 
-  /** Merge the oldest blocks into pages, which are cheaper for the browser to lay out and observe. Only pages
-   * that have been laid out once are skipped: their height is known then, and nothing moves. */
+  /** Begin a page, and leave it to the browser to skip those that are far from the end. They have been laid out
+   * before, so their height is known and nothing moves. */
   #turnPage(): void {
-    this.#pages.at(-1)?.classList.add("far");
-    const first = this.#pages.length * PAGE_BLOCKS;
+    this.#pages.at(-NEAR_PAGES)?.classList.add("far");
     const page = document.createElement("div");
     page.className = "page";
-    this.insertBefore(page, this.#shown[first]?.element ?? null);
-    page.append(...this.#shown.slice(first, first + PAGE_BLOCKS).map(({ element }) => element));
+    this.append(page);
     this.#pages.push(page);
+    if (this.#tail) page.append(this.#tail);
+  }
+
+  get #lastPage(): HTMLElement {
+    return this.#pages.at(-1) ?? this;
   }
 
   #showTail(html: string): void {
@@ -94,7 +99,7 @@ export class MarkdownView extends HTMLElement {
     }
     if (!this.#tail) {
       this.#tail = blockElement("");
-      this.append(this.#tail);
+      this.#lastPage.append(this.#tail);
     }
     this.#tail.innerHTML = html;
     // A complete formula is typeset at once, because it would grow when it settles; code has its colors line by line.
