@@ -55,10 +55,6 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
 
     # Few runs set these. An object with more than 30 attributes of its own takes 1.5 KB instead of
     # 0.3 KB (CPython 3.11 to 3.13), and a server has one of these per stream.
-    hides_address = False
-    """Whether errors are recorded without the address of the provider. Set it before entering."""
-    private_error: str | None = None
-    """The error of the provider with its address, if that was hidden."""
     _cancel_request: CancelRequested | None = None
     _is_draining = False
     _late_error: HeadraceError | None = None
@@ -113,6 +109,11 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
         self._inbox = Inbox()
         if self._progress is not None:
             self._inbox.ignore(self._progress.entry_ids)
+        self.hides_address = False
+        """Whether errors are recorded without the address of the provider. Set it before
+        entering."""
+        self.private_error: str | None = None
+        """The error of the provider with its address, if that was hidden."""
         self._token = settings.token
         self._task: asyncio.Task[None] | None = None
 
