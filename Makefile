@@ -136,6 +136,7 @@ soak: setup ## Run the long tests: an hour of attacks, agents with faults, mutat
 	@HEADRACE_SOAK_REQUESTS=300 HEADRACE_SOAK_FRAMES=20000 \
 	  HEADRACE_SOAK_CLIENTS=500 \
 	  $(BIN)/python -m pytest tests/server -k 'requests or frames or slow_clients' -q
+	@HEADRACE_SOAK_GENERATED=100 $(BIN)/python -m pytest tests/server/test_threats_generated.py --timeout 3600 -q
 	@HEADRACE_SOAK_MCP=1 $(BIN)/python -m pytest tests/conformance/test_mcp.py -q
 	@HEADRACE_SOAK_UPLOADS=10000 $(BIN)/python -m pytest tests/server/test_files.py --timeout 3600 -q
 	@HEADRACE_SOAK_PAGES=50 $(BIN)/python -m pytest tests/browser/test_same.py tests/browser/test_hostile.py tests/web -n $(WORKERS) -q

@@ -63,7 +63,7 @@ def test_axe_finds_nothing(
     page.emulate_media(color_scheme="light", forced_colors="active")
     talk.until("() => document.getAnimations().every((one) => !(one instanceof CSSTransition))")
     assert find_axe_violations(talk) == []
-    page.set_viewport_size({"width": 390, "height": 740})
+    page.set_viewport_size({"width": 320, "height": 740})
     # The list moves out of the page first.
     talk.until(f"() => ({_CUT})().length === 0")
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -184,7 +185,7 @@ def answer(message: dict[str, Any]) -> None:
             flood()
         result = {
             "protocolVersion": "2025-11-25",
-            "capabilities": {"tools": {}},
+            "capabilities": {"tools": {}, "prompts": {}, "resources": {}},
             "serverInfo": {"name": "hostile", "version": "1"},
         }
         send({"id": request_id, "result": result})
@@ -194,9 +195,19 @@ def answer(message: dict[str, Any]) -> None:
         send({"id": request_id, "result": {"content": [{"type": "text", "text": "ok"}]}})
     elif method == "tools/call":
         answer_call(request_id)
+    elif WAY == "hangs when read" and str(method).startswith(("prompts/", "resources/")):
+        hang()
     elif request_id is not None:
         send({"id": request_id, "error": {"code": -32601, "message": "unknown method"}})
 
 
+if WAY == "ignores its end":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    Path(sys.argv[2]).write_text(str(os.getpid()))
 for line in sys.stdin:
-    answer(json.loads(line))
+    message = json.loads(line)
+    answer(message)
+    if WAY == "stops reading" and message.get("method") == "tools/list":
+        hang()
+if WAY == "ignores its end":
+    hang()

@@ -3,6 +3,7 @@ ids of another, shows and changes nothing of the other, and breaks nothing."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,11 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from starlette.testclient import TestClient
 
+from headrace.server.storage.accounts import Role
 from tests.server.users import Carrier, User, document, guarded
 
-EXAMPLES = 4
+EXAMPLES = int(os.environ.get("HEADRACE_SOAK_GENERATED", "4"))
+"""Requests for each operation; more of them in `make soak`."""
 MARK = "heliotrope of the owner"
 SIGN_OUT = "/api/sign-out"
 
@@ -48,11 +51,14 @@ def _send(client: TestClient, user: User, case: Any, ids: dict[str, str]) -> Any
     )
 
 
-@pytest.mark.parametrize("carrier", ["token", "cookie", "proxy"])
+@pytest.mark.parametrize(
+    ("carrier", "role"),
+    [("token", "user"), ("cookie", "user"), ("proxy", "user"), ("cookie", "operator")],
+)
 def test_whatever_a_stranger_sends_is_about_the_stranger(
-    client: TestClient, carrier: Carrier, record_property: Any
+    client: TestClient, carrier: Carrier, role: Role, record_property: Any
 ) -> None:
-    owner, stranger = User(client, "anna", "token"), User(client, "eve", carrier)
+    owner, stranger = User(client, "anna", "token"), User(client, "eve", carrier, role)
     owner.ask(MARK)
     path = f"/api/conversations/{owner.ids['conversation_id']}"
     before = owner.send("get", path).json()
@@ -85,4 +91,7 @@ def test_whatever_a_stranger_sends_is_about_the_stranger(
     assert owner.send("get", "/api/account").json()["settings"] == {}
     assert 404 in sent
     told = ", ".join(f"{status}: {count}" for status, count in sorted(sent.items()))
-    record_property("summary", f"T1, T2: {sent.total()} made-up requests with a {carrier} ({told})")
+    record_property(
+        "summary",
+        f"T1, T2: {sent.total()} made-up requests of the {role} with a {carrier} ({told})",
+    )

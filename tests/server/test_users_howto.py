@@ -17,6 +17,12 @@ _BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _SERVE = "headrace serve "
 
 
+def find_commands(page: Path) -> list[str]:
+    """Return the commands of a page, in order."""
+    blocks = _BLOCK.findall(page.read_text("utf-8"))
+    return [line for block in blocks for line in block.splitlines()]
+
+
 class Machine:
     """Runs the commands in an empty folder, and serves on a free port."""
 
@@ -30,6 +36,12 @@ class Machine:
         headrace.write_text(f'#!/bin/sh\nexec {sys.executable} -m headrace "$@"\n')
         headrace.chmod(0o700)
         self._environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+
+    @property
+    def url(self) -> str:
+        """The address of the server that was started last."""
+        assert self._server is not None
+        return self._server.url
 
     def run(self, line: str) -> str:
         """Run a line; return what it prints."""
@@ -67,8 +79,7 @@ class Machine:
 
 
 def test_every_command_of_the_page_does_what_the_page_says(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "howto" / "users.md").read_text("utf-8")
-    lines = [line for block in _BLOCK.findall(text) for line in block.splitlines()]
+    lines = find_commands(ROOT / "docs" / "howto" / "users.md")
     with ExitStack() as servers:
         machine = Machine(tmp_path, servers)
         printed = {line: machine.run(line) for line in lines}

@@ -15,6 +15,8 @@ class MCPLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Time to start the server and to agree on a revision of the protocol."""
     list_s: float = 15.0
     """Time to list all tools, prompts or resources."""
+    read_s: float = 60.0
+    """Time to read a prompt or a resource."""
     elicitation_s: float = 300.0
     """Time for an answer to a question of a server that has to be connected meanwhile."""
     max_message_bytes: int = 16 * 1024 * 1024

@@ -50,7 +50,7 @@ class Link:
     ) -> None:
         self._label = label
         self._address = address
-        self._limits = limits
+        self.limits = limits
         self._create_auth = create_auth
         self._connection: Connection | None = None
         self._opening: asyncio.Task[Connection] | None = None
@@ -106,7 +106,7 @@ class Link:
         await asyncio.sleep(max(0.0, pause_s))
         auth = None if self._create_auth is None else self._create_auth()
         connection = Connection(
-            self._address, self._limits, self._answer_question, self._forget_tools, auth
+            self._address, self.limits, self._answer_question, self._forget_tools, auth
         )
         try:
             await connection.open()
@@ -131,7 +131,7 @@ class Link:
 
     def _note_failure(self, why: str) -> None:
         self._why = why
-        pause_s = min(_FIRST_PAUSE_S * 2**self._failures, self._limits.max_pause_s)
+        pause_s = min(_FIRST_PAUSE_S * 2**self._failures, self.limits.max_pause_s)
         self._failures += 1
         self._next_attempt_at = time.monotonic() + pause_s
         # The reason may quote what the server said, so it is not logged.
@@ -193,8 +193,8 @@ class Link:
             connection = await self.connect()
             if self._tools is not None and connection.tells_changes:
                 return self._tools
-            async with self.session(self._limits.list_s) as session:
-                listed = await read_tools(session, self._label, self._limits)
+            async with self.session(self.limits.list_s) as session:
+                listed = await read_tools(session, self._label, self.limits)
             self._tools = listed
             return listed
 
@@ -229,7 +229,7 @@ class Link:
             return ElicitResult(action="decline")
         if len({question.run_id for question in self._questions}) > 1:
             return ElicitResult(action="cancel")
-        return await self._questions[-1].answer(params, self._limits.elicitation_s)
+        return await self._questions[-1].answer(params, self.limits.elicitation_s)
 
 
 _open_links: WeakSet[Link] = WeakSet()

@@ -13,7 +13,6 @@ from headrace.mcp.result import read_contents, to_content
 
 _MAX_ENTRIES = 1_000
 _MAX_PAGES = 64
-_TIMEOUT_S = 60.0
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +70,7 @@ async def _list_all(link: Link, what: str) -> list[Any]:
         return []
     entries: list[Any] = []
     cursor: str | None = None
-    async with link.session(_TIMEOUT_S) as session:
+    async with link.session(link.limits.list_s) as session:
         for _ in range(_MAX_PAGES):
             ask: Any = session.list_prompts if what == "prompts" else session.list_resources
             page = await ask(params=PaginatedRequestParams(cursor=cursor))
@@ -84,7 +83,7 @@ async def _list_all(link: Link, what: str) -> list[Any]:
 
 async def get_prompt(link: Link, name: str, arguments: Mapping[str, str]) -> str:
     """Return the text of a prompt: its messages, one after the other."""
-    async with link.session(_TIMEOUT_S) as session:
+    async with link.session(link.limits.read_s) as session:
         result = await session.get_prompt(name, dict(arguments))
     parts = [entry for message in result.messages for entry in to_content(message.content)]
     return "\n\n".join(getattr(part, "text", "[not a text]") for part in parts)
@@ -92,6 +91,6 @@ async def get_prompt(link: Link, name: str, arguments: Mapping[str, str]) -> str
 
 async def read(link: Link, uri: str) -> list[Content]:
     """Return the texts and files of a resource."""
-    async with link.session(_TIMEOUT_S) as session:
+    async with link.session(link.limits.read_s) as session:
         result = await session.read_resource(uri)
     return [read_contents(entry) for entry in result.contents]

@@ -55,6 +55,7 @@ class OpenTelemetry(Middleware):
     ) -> None:
         self._agent_name = agent_name
         self._mask = Mask(tuple(secrets), patterns) if has_content else None
+        self.skips_repeated_deltas = not has_content
         self._recorder = recorder or Recorder(tracer_provider, meter_provider)
         self._key = f"opentelemetry {id(self)}"
         # Sub-agents have another view of the same run. The view of the run keeps its tracker.

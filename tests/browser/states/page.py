@@ -255,7 +255,7 @@ _UNAUTHORIZED = {"error": {"code": "unauthorized", "message": "An access token i
 def _embed(talk: Talk, **options: Any) -> Talk:
     """Show the chat in a page of somebody else."""
     talk.page.goto(f"{talk.url}/healthz")
-    talk.page.evaluate(script("host"), {"count": 1, "width": 360, "attributes": {}, **options})
+    talk.page.evaluate(script("host"), {"count": 1, "width": 300, "attributes": {}, **options})
     return Talk(talk.page, talk.url)
 
 

@@ -14,7 +14,7 @@ from headrace.engine.middleware.chain import Chain, MiddlewareFailed
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.resume.progress import NestedRuns, RunProgress
 from headrace.errors import HeadraceError, Terminate
-from headrace.events import Event, Record, RunFailed, RunFinished, Stamp, UnknownEvent
+from headrace.events import DELTA_TYPES, Event, Record, RunFailed, RunFinished, Stamp, UnknownEvent
 
 
 class Journal:
@@ -110,15 +110,25 @@ class Journal:
         log, view, put_many = self.log, self._view, self.put
         stamp, keep, fold = self._stamp.one, self.records.append, self.assembler.feed
         hand_over, notify = self.queue.put_one, self._chain.notify_one
+        skipped = DELTA_TYPES if self._chain.skips_repeated_deltas else frozenset[type[Event]]()
+        last_kind: type[Event] | None = None
+        last_ms = 0
 
         def put(events: Sequence[Event]) -> bool:
+            nonlocal last_kind, last_ms
             if len(events) != 1 or not log.keeps_records:
+                last_kind = None
                 return put_many(events)
-            record = stamp(events[0], view.step)
+            event = events[0]
+            record = stamp(event, view.step)
             keep(record)
             fold(record)
             is_full = hand_over(record)
             if self._observers:
+                kind = type(event)
+                if kind is last_kind and record.at_ms == last_ms:
+                    return is_full
+                last_kind, last_ms = kind if kind in skipped else None, record.at_ms
                 notify(view, record)
             return is_full
 

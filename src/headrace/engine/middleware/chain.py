@@ -44,6 +44,12 @@ class Chain:
             entry.is_passive for entry in self._middleware if _overrides(entry, "on_event")
         )
         """Whether no observer is async or may raise."""
+        self.skips_repeated_deltas = self.is_passive and all(
+            entry.skips_repeated_deltas
+            for entry in self._middleware
+            if _overrides(entry, "on_event")
+        )
+        """Whether no observer needs a delta like the one before, in the same millisecond."""
         self._around_turn = self._hooks("around_turn")
         self._around_tool = self._hooks("around_tool")
 

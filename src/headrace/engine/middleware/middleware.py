@@ -105,6 +105,10 @@ class Middleware:
     is_passive = False
     """Whether `on_event` is a plain method that never raises. Runs on a server are faster if that
     is true of all middleware with this hook."""
+    skips_repeated_deltas = False
+    """Whether `on_event` need not get a delta that follows one of the same kind in the same
+    millisecond. Runs are faster if that is true of all middleware with this hook, and all of it is
+    passive. It may get such deltas nevertheless."""
 
     def start_trace(self, run: RunView) -> Answer[TraceIds | None]:
         """Called before `RunStarted` or `RunResumed` is written. Return the ids of the span that
