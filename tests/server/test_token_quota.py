@@ -191,9 +191,19 @@ def test_requests_are_counted_when_they_begin(client: TestClient) -> None:
     assert [send(client, "headrace", limited).status_code for _ in range(3)] == [200, 200, 429]
 
 
-def test_a_repeated_request_finds_its_answer_and_is_not_counted(client: TestClient) -> None:
+@pytest.mark.parametrize("door", ["headrace", "responses", "ai-sdk", "ag-ui"])
+def test_a_repeated_request_finds_its_answer_and_is_not_counted(
+    client: TestClient, door: str
+) -> None:
     limited = {**headers(client, UsageLimits(requests_per_day=1)), "idempotency-key": "k"}
-    assert [send(client, "headrace", limited).status_code for _ in range(3)] == [200] * 3
+    assert [send(client, door, limited).status_code for _ in range(3)] == [200] * 3
+
+
+def test_a_request_that_cannot_be_made_is_not_counted(client: TestClient) -> None:
+    limited = headers(client, UsageLimits(requests_per_day=1))
+    wrong = {"model": "default", "input": "Hi.", "previous_response_id": "resp_none"}
+    assert client.post("/v1/responses", json=wrong, headers=limited).status_code == 400
+    assert send(client, "responses", limited).status_code == 200
 
 
 def test_a_question_after_another_answer_is_charged_to_the_token(tmp_path: Path) -> None:
