@@ -226,6 +226,30 @@ def test_a_question_after_another_answer_is_charged_to_the_token(tmp_path: Path)
     asyncio.run(play())
 
 
+def test_a_question_after_the_answer_of_another_token_is_charged_to_its_own(tmp_path: Path) -> None:
+    slow = turn(say("one two three four five"), tokens(7, 3), pace_s=0.05)
+
+    async def play() -> None:
+        async with served(scripted(slow, slow, slow), tmp_path, needs_token=True) as server:
+            both = [
+                create_token(server.service, "anna", limits=UsageLimits(tokens_per_day=most))
+                for most in (20, 10)
+            ]
+            given, limited = [{"authorization": f"Bearer {token}"} for token in both]
+            async with server.open("x", headers=given) as first:
+                conversation_id = first.headers["x-conversation-id"]
+                more = {"conversation_id": conversation_id, "mode": "queue"}
+                async with server.open("y", headers=limited, **more) as second:
+                    assert second.status == 200
+            await _wait_for_usage(server.service, 20)
+            async with server.open("z", headers=limited) as third:
+                assert third.status == 429
+            async with server.open("z", headers=given) as fourth:
+                assert fourth.status == 200
+
+    asyncio.run(play())
+
+
 def test_the_command_sets_and_shows_limits(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
