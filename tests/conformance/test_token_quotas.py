@@ -238,6 +238,16 @@ def test_days_and_minutes_do_not_pile_up(play: Play) -> None:
         user = await place.create(UsageLimits(requests_per_day=10))
         for day in range(10):
             assert await place.ask(user, NOON + day * DAY_MS) is None
-        assert await place.count_windows() == 3
+        assert await place.count_windows() == 4
+
+    play(body)
+
+
+def test_a_server_whose_clock_is_ahead_does_not_delete_the_day_of_another(play: Play) -> None:
+    async def body(place: Place) -> None:
+        user = await place.create(UsageLimits(requests_per_day=1))
+        assert await place.ask(user) is None
+        assert await place.ask(user, NOON + DAY_MS) is None
+        assert await place.ask(user) == "1 requests per day"
 
     play(body)
