@@ -58,7 +58,9 @@ class Place(NamedTuple):
         used_up = await self.usage.count_request(counted, now_ms)
         return None if used_up is None else used_up.limit
 
-    async def answer(self, user: User, tokens: int, cost: float = 0.0) -> None:
+    async def answer(
+        self, user: User, tokens: int, cost: float = 0.0, ended_ms: int = NOON
+    ) -> None:
         """Count an answer that has used this much."""
         row = UsageRow.create(
             owner=user.owner,
@@ -66,7 +68,7 @@ class Place(NamedTuple):
             name="m",
             model="m",
             started_ms=NOON,
-            ended_ms=NOON,
+            ended_ms=ended_ms,
             outcome="end_turn",
             usage=Usage(input_tokens=tokens, cost=cost),
             quota_id=user.quota_id,
@@ -171,6 +173,33 @@ def test_a_refusal_of_one_limit_is_counted_for_none(play: Play) -> None:
     play(body)
 
 
+def test_requests_at_the_same_moment_do_not_exceed_a_limit(play: Play) -> None:
+    async def body(place: Place) -> None:
+        user = await place.create(UsageLimits(requests_per_minute=1))
+        for minute in range(3):
+            asked = [place.ask(user, NOON + minute * 60_000) for _ in range(8)]
+            assert (await asyncio.gather(*asked)).count(None) == 1
+
+    play(body)
+
+
+def test_requests_and_answers_at_the_same_moment_do_not_fail(play: Play) -> None:
+    async def body(place: Place) -> None:
+        user = await place.create(UsageLimits(requests_per_day=1_000))
+        assert user.quota is not None
+        counted = [
+            CountedLimits(user.quota.key, user.quota.limits),
+            CountedLimits(user.owner, user.quota.limits),
+        ]
+        for minute in range(10):
+            now_ms = NOON + minute * 60_000
+            work = [place.usage.count_request(counted, now_ms) for _ in range(5)]
+            work += [place.answer(user, tokens=1, ended_ms=now_ms) for _ in range(5)]
+            assert set(await asyncio.gather(*work)) == {None}
+
+    play(body)
+
+
 def test_rotation_keeps_the_limits_and_what_was_used(play: Play) -> None:
     async def body(place: Place) -> None:
         user = await place.create()
@@ -209,6 +238,16 @@ def test_days_and_minutes_do_not_pile_up(play: Play) -> None:
         user = await place.create(UsageLimits(requests_per_day=10))
         for day in range(10):
             assert await place.ask(user, NOON + day * DAY_MS) is None
-        assert await place.count_windows() == 3
+        assert await place.count_windows() == 4
+
+    play(body)
+
+
+def test_a_server_whose_clock_is_ahead_does_not_delete_the_day_of_another(play: Play) -> None:
+    async def body(place: Place) -> None:
+        user = await place.create(UsageLimits(requests_per_day=1))
+        assert await place.ask(user) is None
+        assert await place.ask(user, NOON + DAY_MS) is None
+        assert await place.ask(user) == "1 requests per day"
 
     play(body)

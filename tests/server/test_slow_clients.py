@@ -10,12 +10,14 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from headrace.events import Record, TextDelta
 from headrace.rehearsal.script import say, turn
+from headrace.server.connections import ClientState
 from headrace.server.http.event_stream import EventStream
 from headrace.server.runs.broadcast import MAX_BUFFER_BYTES, Broadcast
 from headrace.server.runs.log_replay import Replay
@@ -248,6 +250,35 @@ def test_a_client_that_is_gone_before_the_first_byte_leaves_no_watcher() -> None
         # Nobody is there for whom more would be kept.
         broadcast.feed(told(100))
         assert broadcast.buffered_bytes < 4_096
+
+    asyncio.run(main())
+
+
+class _Cycle:
+    """A request of uvicorn whose client has gone."""
+
+    disconnected = True
+
+    def __init__(self) -> None:
+        self.flow = SimpleNamespace(resume_reading=lambda: None)
+        protocol = SimpleNamespace(client_state=ClientState("", 0.0))
+        self.transport = SimpleNamespace(get_protocol=lambda: protocol)
+
+    async def receive(self) -> Any:
+        raise AssertionError
+
+
+def test_a_short_stream_to_a_client_that_is_gone_cancels_nothing_later() -> None:
+    async def main() -> None:
+        async def one() -> Any:
+            yield [b"a"]
+
+        async def send(message: Any) -> None:
+            pass
+
+        await EventStream(one(), heartbeat_s=15, send_timeout_s=30)({}, _Cycle().receive, send)
+        # What the server still has to do for the request, such as its log.
+        await asyncio.sleep(0)
 
     asyncio.run(main())
 

@@ -191,9 +191,19 @@ def test_requests_are_counted_when_they_begin(client: TestClient) -> None:
     assert [send(client, "headrace", limited).status_code for _ in range(3)] == [200, 200, 429]
 
 
-def test_a_repeated_request_finds_its_answer_and_is_not_counted(client: TestClient) -> None:
+@pytest.mark.parametrize("door", ["headrace", "responses", "ai-sdk", "ag-ui"])
+def test_a_repeated_request_finds_its_answer_and_is_not_counted(
+    client: TestClient, door: str
+) -> None:
     limited = {**headers(client, UsageLimits(requests_per_day=1)), "idempotency-key": "k"}
-    assert [send(client, "headrace", limited).status_code for _ in range(3)] == [200] * 3
+    assert [send(client, door, limited).status_code for _ in range(3)] == [200] * 3
+
+
+def test_a_request_that_cannot_be_made_is_not_counted(client: TestClient) -> None:
+    limited = headers(client, UsageLimits(requests_per_day=1))
+    wrong = {"model": "default", "input": "Hi.", "previous_response_id": "resp_none"}
+    assert client.post("/v1/responses", json=wrong, headers=limited).status_code == 400
+    assert send(client, "responses", limited).status_code == 200
 
 
 def test_a_question_after_another_answer_is_charged_to_the_token(tmp_path: Path) -> None:
@@ -212,6 +222,30 @@ def test_a_question_after_another_answer_is_charged_to_the_token(tmp_path: Path)
             await _wait_for_usage(server.service, 20)
             async with server.open("z", headers=given) as third:
                 assert third.status == 429
+
+    asyncio.run(play())
+
+
+def test_a_question_after_the_answer_of_another_token_is_charged_to_its_own(tmp_path: Path) -> None:
+    slow = turn(say("one two three four five"), tokens(7, 3), pace_s=0.05)
+
+    async def play() -> None:
+        async with served(scripted(slow, slow, slow), tmp_path, needs_token=True) as server:
+            both = [
+                create_token(server.service, "anna", limits=UsageLimits(tokens_per_day=most))
+                for most in (20, 10)
+            ]
+            given, limited = [{"authorization": f"Bearer {token}"} for token in both]
+            async with server.open("x", headers=given) as first:
+                conversation_id = first.headers["x-conversation-id"]
+                more = {"conversation_id": conversation_id, "mode": "queue"}
+                async with server.open("y", headers=limited, **more) as second:
+                    assert second.status == 200
+            await _wait_for_usage(server.service, 20)
+            async with server.open("z", headers=limited) as third:
+                assert third.status == 429
+            async with server.open("z", headers=given) as fourth:
+                assert fourth.status == 200
 
     asyncio.run(play())
 

@@ -136,9 +136,14 @@ function saidTo(eventId: string): string {
   return `said.${eventId}`;
 }
 
-/** The messages that are not among the texts that the model has read. */
+/** The messages that are not among the texts that the model has read. One that was said twice is read twice. */
 function unread(said: readonly Queued[], read: readonly string[]): readonly Queued[] {
-  return said.filter((one) => !read.includes(one.text));
+  const texts = [...read];
+  return said.filter(({ text }) => {
+    const place = texts.indexOf(text);
+    if (place >= 0) texts.splice(place, 1);
+    return place < 0;
+  });
 }
 
 function parsed(text: string): readonly Queued[] {

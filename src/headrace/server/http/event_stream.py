@@ -135,7 +135,8 @@ class EventStream:
         # As `receive` does: without reading, nobody would notice that the client leaves.
         cycle.flow.resume_reading()
         if cycle.disconnected:
-            self._cancel(sending)
+            # Not at once: this task would be cancelled later, even after the end of the stream.
+            asyncio.get_running_loop().call_soon(self._cancel, sending)
 
     def stop(self) -> None:
         """End the response regularly, but before the last frame."""

@@ -68,15 +68,14 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
-def read_run_request(row: RunRow) -> RunRequest:
+def read_run_request(run: RunRow | RunStart) -> RunRequest:
     """Return what the caller of a run asked for beside the question."""
-    return _decode_request(row.request) if row.request else RunRequest()
+    return _decode_request(run.request) if run.request else RunRequest()
 
 
 def keep_tools(start: RunStart, pins: tuple[PinnedTool, ...]) -> RunStart:
     """Return the start of a run with the tools that MCP servers have listed for it."""
-    request = _decode_request(start.request) if start.request else RunRequest()
-    request = msgspec.structs.replace(request, mcp_tools=pins)
+    request = msgspec.structs.replace(read_run_request(start), mcp_tools=pins)
     return msgspec.structs.replace(start, request=msgspec.json.encode(request).decode())
 
 
@@ -106,5 +105,14 @@ def start_after(row: RunRow, entry: InboxEntry, now_ms: int) -> RunStart:
         parent_id=row.message_id,
         prompt=prompt,
         is_branch=True,
-        request=row.request,
+        request=_request_after(row, entry),
     )
+
+
+def _request_after(row: RunRow, entry: InboxEntry) -> str | None:
+    """Return the request of the run that answers a question after another answer. It counts for
+    the access token of the question, which can be another one than that of the run before."""
+    if "quota_id" not in entry.body:
+        return row.request
+    request = msgspec.structs.replace(read_run_request(row), quota_id=entry.body["quota_id"])
+    return msgspec.json.encode(request).decode()

@@ -33,8 +33,8 @@ class Supervisor:
 
     The first worker is started alone, so that a wrong setting is reported once. `command` starts a
     worker, see `WorkerProcess`; `config` is what the first one gets. `on_ready` is called once,
-    when all workers serve, and `on_stop` when they are told to stop. A worker that has not ended
-    `stop_s` seconds after that is killed.
+    when all workers serve, and `on_stop` when they are told to stop. Then the listener is closed
+    here, and a worker that has not ended after `stop_s` seconds is killed.
     """
 
     def __init__(
@@ -159,6 +159,8 @@ class Supervisor:
 
     async def _end_all(self) -> None:
         """Stop all workers at the same time, and kill those that do not stop."""
+        # No worker starts any more. Connections that nobody accepts are refused instead of waiting.
+        self._listener.close()
         for worker in self._workers.values():
             worker.send_signal(self._signal)
         tasks = list(self._slots.values())

@@ -94,6 +94,26 @@ def test_a_worker_that_fails_while_it_stops_is_reported(tmp_path: Path) -> None:
     assert _Run(_build(failing), tmp_path).run() == 1
 
 
+def test_no_connection_waits_for_workers_that_do_not_accept_any_more(tmp_path: Path) -> None:
+    # Each worker closes its listener, and looks whether the port is closed when both have done so.
+    body = """
+import time
+def stop(*_):
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    address = listener.getsockname()
+    listener.close()
+    open(f"{folder}/closed{os.getpid()}", "w").close()
+    while len([name for name in os.listdir(folder) if "closed" in name]) < 2: time.sleep(0.01)
+    time.sleep(0.1)
+    os._exit(0 if socket.socket().connect_ex(address) else 3)
+signal.signal(signal.SIGTERM, stop)
+"""
+    run = _Run(_build(body), tmp_path)
+    run.listener.bind(("127.0.0.1", 0))
+    run.listener.listen()
+    assert run.run() == 0
+
+
 def test_if_the_first_worker_does_not_start_there_is_no_second(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -26,7 +26,7 @@ from headrace.server.http.attachments import list_attachments, load_attachments
 from headrace.server.http.body import read_body
 from headrace.server.http.run_stream import begin_run, cancel_run, stream_run, watch
 from headrace.server.http_error import HTTPError, JSONResponse
-from headrace.server.runs.next_question import RunRequest
+from headrace.server.runs.next_question import RunRequest, read_run_request
 from headrace.server.service import Service
 from headrace.server.sse import View, parse_seen_frame
 from headrace.server.storage.store import InboxEntry, RunLive, RunRow, RunStart, StoredMessage
@@ -127,7 +127,7 @@ class Chat:
             id=_entry_id(start),
             run_id=run.id,
             kind=body.mode,
-            body={"text": body.message},
+            body={"text": body.message, "quota_id": read_run_request(start).quota_id},
             created_ms=service.clock(),
         )
         await service.add_entry(run, entry)

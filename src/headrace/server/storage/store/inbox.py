@@ -22,7 +22,8 @@ class InboxEntry(msgspec.Struct, frozen=True, kw_only=True):
     request_id: str | None = None
     """The request that an answer is for."""
     body: dict[str, Any]
-    """The arguments of `Run.answer()`, or the text of a message."""
+    """The arguments of `Run.answer()`, or the text of a message and the id of the quota that counts
+    its answer."""
     created_ms: int
 
 

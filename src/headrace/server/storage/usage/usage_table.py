@@ -59,8 +59,9 @@ class UsageRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def counted_keys(self) -> tuple[str, ...]:
-        """What the answer is counted under, for limits."""
-        return (self.owner,) if self.quota_id is None else (self.owner, quota_key(self.quota_id))
+        """What the answer is counted under, for limits: in the same order as a request, because
+        PostgreSQL locks the rows."""
+        return (self.owner,) if self.quota_id is None else (quota_key(self.quota_id), self.owner)
 
     @classmethod
     def create(cls, *, usage: Usage, **fields: Any) -> Self:

@@ -57,8 +57,9 @@ def current_windows(now: datetime) -> tuple[tuple[str, str, float], ...]:
 
 
 def oldest_windows(now: datetime) -> tuple[str, str]:
-    """Return the names of the oldest minute and the oldest day that are kept."""
-    return _minute(now - timedelta(minutes=_KEPT_MINUTES)), _day(now)
+    """Return the names of the oldest minute and the oldest day that are kept. Servers do not begin
+    a day at the same moment, and an answer may have ended just before."""
+    return _minute(now - timedelta(minutes=_KEPT_MINUTES)), _day(now - timedelta(days=1))
 
 
 def find_used_up(

@@ -77,7 +77,6 @@ class Responses:
             raise DoorError(400, "invalid_request", text, param="background")
         if not asked.is_stored:
             return await self._answer_unstored(request, user, asked)
-        await service.count_use(user)
         service.quota.count_request(user.owner)
         key = _parse_key(request)
         stored = await self._starter.start(user, asked, body, request.state.request_id, key)

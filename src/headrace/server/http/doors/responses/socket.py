@@ -112,7 +112,6 @@ class ResponseSocket:
         service = self._service
         asked = read_request(await self._compaction.expand(user.owner, body))
         if asked.is_stored and asked.previous_response_id not in self._remembered:
-            await service.count_use(user)
             service.quota.count_request(user.owner)
             request_id = uuid.uuid4().hex
             stored = await self._starter.start(user, asked, body, request_id)

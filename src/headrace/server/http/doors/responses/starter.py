@@ -121,7 +121,8 @@ class ResponseStarter:
         request_id: str,
         key: str | None = None,
     ) -> StoredResponse:
-        """Store the input and start the run. Raises an `HTTPError`."""
+        """Store the input and start the run, or find the one that the same key has started. A run
+        that starts is counted for the limits of the user. Raises an `HTTPError`."""
         service = self._service
         _check_stored(asked)
         offer = to_agent_offer(
@@ -159,8 +160,13 @@ class ResponseStarter:
             is_branch=True,
             request=msgspec.json.encode(request).decode(),
         )
-        run = await self._begin(start, request.prepare(offer.agent), request_id)
         assert request.response is not None
+        repeated = await service.store.find_repeated(start)
+        if repeated is not None:
+            return StoredResponse(run=repeated.run, options=request.response)
+        agent = request.prepare(offer.agent)
+        await service.count_use(user)
+        run = await self._begin(start, agent, request_id)
         return StoredResponse(run=run, options=request.response)
 
     async def _begin(self, start: RunStart, agent: Agent, request_id: str) -> RunRow:

@@ -80,14 +80,21 @@ class PostgresUsage:
 async def _find_used_up(
     connection: Connection, counted: CountedLimits, now: datetime
 ) -> UsedUp | None:
+    """Return the limit that is used up, or None.
+
+    Locks the windows in the order in which they are added to. A row that is missing is inserted,
+    because there would be nothing to lock: requests at the same moment would not see each other,
+    and could block the end of an answer.
+    """
     for unit, window, wait_s in current_windows(now):
         row = await connection.fetchrow(
-            "SELECT requests, tokens, cost FROM usage_windows"
-            " WHERE owner = $1 AND period = $2 FOR UPDATE",
+            "INSERT INTO usage_windows AS known VALUES ($1, $2, 0, 0, 0)"
+            " ON CONFLICT (owner, period) DO UPDATE SET requests = known.requests"
+            " RETURNING requests, tokens, cost",
             counted.key,
             window,
         )
-        used_up = find_used_up(counted.limits, unit, dict(row or {}), wait_s)
+        used_up = find_used_up(counted.limits, unit, dict(row), wait_s)
         if used_up is not None:
             return used_up
     return None
