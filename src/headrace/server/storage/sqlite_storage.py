@@ -20,7 +20,7 @@ from headrace.server.storage.sqlite.clock_check import ClockCheck
 from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.sqlite.database_file import enable_shrinking
 from headrace.server.storage.sqlite.server_key import read_server_key
-from headrace.server.storage.storage import Metric, TokenCheck, UsageCount
+from headrace.server.storage.storage import Metric, TokenCheck, UsageCount, write_metrics
 from headrace.server.storage.store import SQLiteStore, Store
 from headrace.server.storage.upkeep.health import Health, check_after_kill
 from headrace.server.storage.upkeep.housekeeping import Housekeeping
@@ -92,6 +92,7 @@ class SQLiteStorage:
         wal = path.with_name(path.name + "-wal")
         commits = self.database.commits
         metrics = [
+            *write_metrics(self.database.waiting_writes, self.database.write_lag_s),
             Metric("commits_total", "counter", "Transactions written.", commits),
             Metric("database_bytes", "gauge", "Size of the database file.", _size(path)),
             Metric(

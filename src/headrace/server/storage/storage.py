@@ -27,6 +27,15 @@ class Metric(NamedTuple):
     value: float
 
 
+def write_metrics(waiting: int, lag_s: float) -> list[Metric]:
+    """Return the metrics of the queue in which writes wait."""
+    lag = "Time that the write of records which is going on has taken."
+    return [
+        Metric("waiting_writes", "gauge", "Writes that wait for the one before.", waiting),
+        Metric("log_lag_seconds", "gauge", lag, round(lag_s, 3)),
+    ]
+
+
 class TokenCheck(Protocol):
     """Finds the users of access tokens."""
 

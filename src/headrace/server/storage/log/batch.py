@@ -104,8 +104,8 @@ class BatchQueue:
     def __init__(self) -> None:
         self._entries: list[Entry] = []
 
-    def __bool__(self) -> bool:
-        return bool(self._entries)
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def put(self, batch: Batch, done: Done) -> None:
         """Add records at the end."""

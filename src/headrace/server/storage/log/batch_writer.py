@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeAlias
 
@@ -30,9 +31,22 @@ class BatchWriter:
         self._gather_s = gather_s
         self._queue = BatchQueue()
         self._task: asyncio.Task[None] | None = None
+        # When the records that are being written were taken; None if there are none.
+        self._writing_since_s: float | None = None
         self.has_room = asyncio.Event()
         """While this is not set, nothing is appended."""
         self.has_room.set()
+
+    @property
+    def waiting(self) -> int:
+        """Number of batches that wait to be appended."""
+        return len(self._queue)
+
+    @property
+    def lag_s(self) -> float:
+        """Seconds that the current append has taken so far, or 0 if nothing is appended."""
+        since_s = self._writing_since_s
+        return 0.0 if since_s is None else time.monotonic() - since_s
 
     def tail(self, run_id: str, epoch: int) -> BatchTail:
         """Return the end of one run's log."""
@@ -70,13 +84,14 @@ class BatchWriter:
         try:
             await asyncio.sleep(self._gather_s)
             while self._queue:
+                self._writing_since_s = time.monotonic()
                 await self.has_room.wait()
                 groups = self._queue.take()
                 errors = await self._write_or_fail([group.join() for group in groups])
                 for group, error in zip(groups, errors, strict=True):
                     group.finish(error)
         finally:
-            self._task = None
+            self._task = self._writing_since_s = None
 
     async def _write_or_fail(self, batches: list[Batch]) -> list[Exception | None]:
         try:

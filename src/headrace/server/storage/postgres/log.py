@@ -108,6 +108,11 @@ class PostgresLog:
         self._writer = _Writer(pool)
 
     @property
+    def batches(self) -> BatchWriter:
+        """What appends the records."""
+        return self._writer.batches
+
+    @property
     def refused(self) -> int:
         """Number of appends that were refused because another server has the run."""
         return self._writer.refused

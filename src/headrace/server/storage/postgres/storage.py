@@ -28,7 +28,7 @@ from headrace.server.storage.postgres.tables.log_kind import check_log_kind
 from headrace.server.storage.postgres.tables.tokens import PostgresTokens, read_server_key
 from headrace.server.storage.postgres.tables.usage import PostgresUsage
 from headrace.server.storage.postgres.tables.user_data import PostgresUserData
-from headrace.server.storage.storage import Metric, TokenCheck, UsageCount
+from headrace.server.storage.storage import Metric, TokenCheck, UsageCount, write_metrics
 from headrace.server.storage.store import Store
 
 if TYPE_CHECKING:
@@ -170,6 +170,8 @@ class PostgresStorage:
             age = "Time since the last heartbeat that the database has accepted."
             metrics.append(Metric("lease_age_seconds", "gauge", age, round(age_s, 3)))
         live = self._live_log
+        batches = self._log.batches if live is None else live.batches
+        metrics += write_metrics(batches.waiting, batches.lag_s)
         if live is not None:
             restored = "Records appended again because the log had lost them."
             held = "Size of the records that are not known to be on the disk of the log."

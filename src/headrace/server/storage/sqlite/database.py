@@ -100,6 +100,8 @@ class Database:
         """Called in the writer thread after every commit, before callers get their results."""
         self.on_rollback: Callable[[], None] | None = None
         """Called in the writer thread after every rollback."""
+        # When the transaction that is being written has begun; None between transactions.
+        self._writing_since_s: float | None = None
         self.problem = ""
         """Why all writes fail, or empty. A removed file stays a problem until a restart."""
         self._checkpointer = Checkpointer(
@@ -115,6 +117,17 @@ class Database:
         except sqlite3.Error as error:
             raise UsageError(f"cannot open {path}: {error}") from None
         self._checkpointer.start()
+
+    @property
+    def waiting_writes(self) -> int:
+        """Number of writes that wait for the writer thread."""
+        return self._jobs.qsize()
+
+    @property
+    def write_lag_s(self) -> float:
+        """Seconds that the current transaction has taken so far, or 0 if nothing is written."""
+        since_s = self._writing_since_s
+        return 0.0 if since_s is None else time.monotonic() - since_s
 
     async def write(self, work: Work[T]) -> T:
         """Run `work` in a transaction and return its result after the commit.
@@ -212,6 +225,7 @@ class Database:
         self._ready.set_result(None)
         identity = _identify(self.path)
         while group := self._next_group():
+            self._writing_since_s = time.monotonic()
             if connection is None:
                 connection = self._reconnect()
             # Without this, SQLite would go on to write to files that nobody can open any more.
@@ -254,6 +268,7 @@ class Database:
 
     def _next_group(self) -> list[_Job]:
         """Wait for a job, and return all that wait; an empty list at the end."""
+        self._writing_since_s = None
         group: list[_Job] = []
         while (job := self._take()) is not None:
             if job.is_alone and group:

@@ -13,7 +13,7 @@ from headrace.log import get_logger
 from headrace.server.storage.cluster import WATCH_S
 from headrace.server.storage.errors import RunTaken, StorageFailed
 from headrace.server.storage.log.batch import Batch
-from headrace.server.storage.log.batch_writer import BatchTail
+from headrace.server.storage.log.batch_writer import BatchTail, BatchWriter
 from headrace.server.storage.outage import ConnectionLost, retry
 from headrace.server.storage.store import RunRow
 from headrace.server.storage.valkey import scripts
@@ -47,6 +47,11 @@ class ValkeyLog:
         self._archive = archive
         self._writer = Writer(self.client, owns)
         self._retiring: set[asyncio.Task[None]] = set()
+
+    @property
+    def batches(self) -> BatchWriter:
+        """What appends the records."""
+        return self._writer.batches
 
     @property
     def refused(self) -> int:
