@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from headrace.cli.parser import build_parser
 
@@ -36,6 +37,21 @@ def test_every_command_is_one_of_ours() -> None:
     assert sorted(one[0] for one in commands) == ["serve", "serve", "serve", "token"]
     for one in commands:
         assert build_parser().parse_args(one).command == one[0]
+
+
+def test_the_compose_file_names_only_what_is_there() -> None:
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
+    services = compose["services"]
+    assert set(services) == {"one", "two", "postgres", "valkey", "nginx"}
+    upstream = re.findall(r"server (\w+):8700;", (DEPLOY / "nginx.conf").read_text("utf-8"))
+    assert sorted(upstream) == ["one", "two"]
+    for service in services.values():
+        assert set(service.get("depends_on", ())) <= set(services)
+        for volume in service.get("volumes", ()):
+            source = volume.partition(":")[0]
+            assert source in compose["volumes"] or (DEPLOY / source).is_file()
+    build = services["one"]["build"]
+    assert (DEPLOY / build["context"] / build["dockerfile"]).is_file()
 
 
 @pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
