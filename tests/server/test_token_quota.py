@@ -199,6 +199,18 @@ def test_a_repeated_request_finds_its_answer_and_is_not_counted(
     assert [send(client, door, limited).status_code for _ in range(3)] == [200] * 3
 
 
+@pytest.mark.parametrize("door", ["headrace", "responses", "ai-sdk", "ag-ui"])
+def test_a_request_to_a_server_that_is_stopping_is_not_counted(
+    client: TestClient, door: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limited = headers(client, UsageLimits(requests_per_day=1))
+    service: Any = client.app.state.service  # type: ignore[attr-defined]
+    with monkeypatch.context() as stopping:
+        stopping.setattr(service.runs, "_is_draining", True)
+        assert [send(client, door, limited).status_code for _ in range(3)] == [503] * 3
+    assert send(client, door, limited).status_code == 200
+
+
 def test_a_request_that_cannot_be_made_is_not_counted(client: TestClient) -> None:
     limited = headers(client, UsageLimits(requests_per_day=1))
     wrong = {"model": "default", "input": "Hi.", "previous_response_id": "resp_none"}

@@ -26,10 +26,16 @@ from headrace.server.storage.store import InboxEntry, RunRow, RunStart, StartedR
 
 
 async def begin_run(
-    service: Service, start: RunStart, agent: Agent, request_id: str | None = None
+    service: Service,
+    start: RunStart,
+    agent: Agent,
+    request_id: str | None = None,
+    *,
+    user: User | None = None,
 ) -> StartedRun:
     """Store the question and start the run that answers it, or find the run that the same key has
-    started. Raises an `HTTPError`, and what `Store.begin()` raises."""
+    started. A question that this server can answer is counted for the limits of `user`. Raises an
+    `HTTPError`, and what `Store.begin()` raises."""
     if service.runs.is_draining or not service.is_ready:
         text = "the server is starting or stopping: try again soon"
         raise HTTPError(503, "stopping", text, retry_after_s=1.0)
@@ -41,6 +47,8 @@ async def begin_run(
     service.quota.check_stored_bytes(await service.storage.stored_bytes(start.owner))
     agent, start = await service.pin_tools(agent, start)
     with service.quota.reserve(start.owner, start.run_id):
+        if user is not None:
+            await service.count_use(user)
         started = await service.store.begin(start)
         if not started.is_repeated:
             # The run is stored, so it must start: nobody else would, and it would be interrupted.

@@ -89,8 +89,8 @@ class AGUI:
             agent = run_request.prepare(agent)
         except UsageError as error:
             raise InvalidRequest(str(error), "tools") from None
-        await service.count_use(user)
-        return (await begin_run(service, start, agent, request.state.request_id)).run
+        request_id = request.state.request_id
+        return (await begin_run(service, start, agent, request_id, user=user)).run
 
     async def _prepare(
         self,

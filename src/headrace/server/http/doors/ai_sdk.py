@@ -72,8 +72,8 @@ class AISDKChat:
             if started is None:
                 _, agent = service.agent(start.model)
                 agent = agent_request.prepare(agent)
-                await service.count_use(user)
-                started = await begin_run(service, start, agent, request.state.request_id)
+                request_id = request.state.request_id
+                started = await begin_run(service, start, agent, request_id, user=user)
             return await self._stream(started.run, watcher, is_new=not started.is_repeated)
 
     async def _prepare(

@@ -26,9 +26,10 @@ from headrace.server.http.attachments import list_attachments, load_attachments
 from headrace.server.http.body import read_body
 from headrace.server.http.run_stream import begin_run, cancel_run, stream_run, watch
 from headrace.server.http_error import HTTPError, JSONResponse
-from headrace.server.runs.next_question import RunRequest, read_run_request
+from headrace.server.runs.next_question import RunRequest
 from headrace.server.service import Service
 from headrace.server.sse import View, parse_seen_frame
+from headrace.server.storage.access_tokens import User
 from headrace.server.storage.store import InboxEntry, RunLive, RunRow, RunStart, StoredMessage
 
 MAX_ATTACHMENTS = 10
@@ -69,12 +70,11 @@ class Chat:
             # A request that was accepted once is answered even by a server that is stopping.
             run = await self._find_earlier(start, body)
             if run is None:
-                await service.count_use(user)
-                run = await self._begin_with_files(request, start, agent, body)
+                run = await self._begin_with_files(request, user, start, agent, body)
             return await stream_run(service, run, view, watcher)
 
     async def _begin_with_files(
-        self, request: Request, start: RunStart, agent: Agent, body: ChatRequest
+        self, request: Request, user: User, start: RunStart, agent: Agent, body: ChatRequest
     ) -> RunRow:
         """Begin a run, or add the message to one. Its files are a part of the message then."""
         try:
@@ -85,7 +85,7 @@ class Chat:
             if run is None:
                 raise
             return run
-        run = await self._begin_or_add(request, _add_files(start, files), agent, body)
+        run = await self._begin_or_add(request, user, _add_files(start, files), agent, body)
         for file_id in body.attachments:
             await self._service.files.delete(start.owner, file_id)
         return run
@@ -112,11 +112,12 @@ class Chat:
         return None if entry is None else await store.find_run(start.owner, entry.run_id)
 
     async def _begin_or_add(
-        self, request: Request, start: RunStart, agent: Agent, body: ChatRequest
+        self, request: Request, user: User, start: RunStart, agent: Agent, body: ChatRequest
     ) -> RunRow:
         """Begin a run, or give the message to the run that is going on, if the client wants it."""
         try:
-            return (await begin_run(self._service, start, agent, request.state.request_id)).run
+            request_id = request.state.request_id
+            return (await begin_run(self._service, start, agent, request_id, user=user)).run
         except RunLive as live:
             if body.mode == "reject" or body.message is None or body.attachments:
                 raise
@@ -127,7 +128,7 @@ class Chat:
             id=_entry_id(start),
             run_id=run.id,
             kind=body.mode,
-            body={"text": body.message, "quota_id": read_run_request(start).quota_id},
+            body={"text": body.message, "quota_id": user.quota_id},
             created_ms=service.clock(),
         )
         await service.add_entry(run, entry)

@@ -164,12 +164,10 @@ class ResponseStarter:
         repeated = await service.store.find_repeated(start)
         if repeated is not None:
             return StoredResponse(run=repeated.run, options=request.response)
-        agent = request.prepare(offer.agent)
-        await service.count_use(user)
-        run = await self._begin(start, agent, request_id)
+        run = await self._begin(user, start, request.prepare(offer.agent), request_id)
         return StoredResponse(run=run, options=request.response)
 
-    async def _begin(self, start: RunStart, agent: Agent, request_id: str) -> RunRow:
+    async def _begin(self, user: User, start: RunStart, agent: Agent, request_id: str) -> RunRow:
         service = self._service
         if service.runs.is_draining or not service.is_ready:
             text = "the server is starting or stopping: try again soon"
@@ -182,6 +180,7 @@ class ResponseStarter:
         service.quota.check_stored_bytes(stored_bytes)
         agent, start = await service.pin_tools(agent, start)
         with service.quota.reserve(start.owner, start.run_id):
+            await service.count_use(user)
             started = await service.store.begin(start)
             if not started.is_repeated:
                 branch = await service.store.branch(start.owner, started.run.parent_id)
