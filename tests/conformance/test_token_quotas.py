@@ -238,6 +238,17 @@ def test_days_and_minutes_do_not_pile_up(play: Play) -> None:
         user = await place.create(UsageLimits(requests_per_day=10))
         for day in range(10):
             assert await place.ask(user, NOON + day * DAY_MS) is None
+        await place.usage.delete_old_windows(NOON + 9 * DAY_MS)
+        assert await place.count_windows() == 4
+
+    play(body)
+
+
+def test_neither_do_those_of_users_without_limits(play: Play) -> None:
+    async def body(place: Place) -> None:
+        for day in range(10):
+            await place.answer(User("ben"), 100, ended_ms=NOON + day * DAY_MS)
+        await place.usage.delete_old_windows(NOON + 9 * DAY_MS)
         assert await place.count_windows() == 4
 
     play(body)
@@ -248,6 +259,7 @@ def test_a_server_whose_clock_is_ahead_does_not_delete_the_day_of_another(play: 
         user = await place.create(UsageLimits(requests_per_day=1))
         assert await place.ask(user) is None
         assert await place.ask(user, NOON + DAY_MS) is None
+        await place.usage.delete_old_windows(NOON + DAY_MS)
         assert await place.ask(user) == "1 requests per day"
 
     play(body)

@@ -194,6 +194,7 @@ class Service:
             (self.expire_requests, _EXPIRE_REQUESTS_INTERVAL_S),
             (self.expire, _EXPIRE_INTERVAL_S),
             (self.expire_files, _EXPIRE_INTERVAL_S),
+            (self.expire_counts, _EXPIRE_INTERVAL_S),
             (self.user_chores.expire_sign_ins, _EXPIRE_INTERVAL_S),
             (self.user_chores.expire_conversations, _EXPIRE_INTERVAL_S),
             (self.user_chores.delete_users, _DELETE_INTERVAL_S),
@@ -426,6 +427,12 @@ class Service:
         if not await self.storage.is_clock_trusted(now_ms):
             return 0
         return await self.files.expire(now_ms - KEEP_MS)
+
+    async def expire_counts(self) -> None:
+        """Delete what was counted for limits of minutes and days that are over."""
+        now_ms = self.clock()
+        if await self.storage.is_clock_trusted(now_ms):
+            await self.usage.delete_old_windows(now_ms)
 
     async def close(self) -> None:
         """Drain the live runs, then release the data folder."""

@@ -219,8 +219,11 @@ class _NoUsage:
     async def add(self, row: Any) -> None:
         pass
 
-    async def count_request(self, owner: str, now_ms: int, limits: Any) -> None:
+    async def count_request(self, counted: Any, now_ms: int) -> None:
         return None
+
+    async def delete_old_windows(self, now_ms: int) -> None:
+        pass
 
 
 class _NoTokens:

@@ -115,6 +115,7 @@ def test_windows_do_not_pile_up(table: UsageTable) -> None:
     for hour in range(10):
         for minute in range(0, 60, 6):
             assert count(table, f"2026-11-16T{hour:02}:{minute:02}", limits) is None
+    asyncio.run(table.delete_old_windows(at("2026-11-16T09:54")))
     rows = table._database.write_now(
         lambda c: c.execute("SELECT count(*) FROM usage_windows").fetchone()[0]
     )

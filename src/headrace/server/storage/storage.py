@@ -60,6 +60,10 @@ class UsageCount(Protocol):
         """Count a request for each of these limits, unless one is used up: then return which."""
         ...
 
+    async def delete_old_windows(self, now_ms: int) -> None:
+        """Delete what was counted for minutes and days that no limit looks at any more."""
+        ...
+
 
 class Storage(Protocol):
     """The storage of a server."""

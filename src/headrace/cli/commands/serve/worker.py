@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,6 +74,13 @@ class _Worker:
         """Tell the supervisor that this worker serves, as soon as the others can ask for its
         metrics."""
         self._task = asyncio.create_task(self._start(), name="worker")
+        self._task.add_done_callback(self._end_if_failed)
+
+    def _end_if_failed(self, task: asyncio.Task[None]) -> None:
+        """End this worker if it could not say that it serves: the supervisor would wait for it."""
+        if not task.cancelled() and task.exception() is not None:
+            _logger.error("the worker could not start", exc_info=task.exception())
+            os.kill(os.getpid(), signal.SIGTERM)
 
     async def _start(self) -> None:
         try:

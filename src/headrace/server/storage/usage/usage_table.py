@@ -11,7 +11,12 @@ import msgspec
 from headrace.errors import UsageError
 from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.usage.limits import CountedLimits, quota_key
-from headrace.server.storage.usage.windows import UsedUp, add_to_windows, count_request
+from headrace.server.storage.usage.windows import (
+    UsedUp,
+    add_to_windows,
+    count_request,
+    delete_old_windows,
+)
 from headrace.usage import Usage
 
 if TYPE_CHECKING:
@@ -155,6 +160,10 @@ class UsageTable:
         goes on at the same time is not counted yet, so that a limit can be exceeded by that
         much."""
         return await self._database.write(lambda c: count_request(c, counted, now_ms))
+
+    async def delete_old_windows(self, now_ms: int) -> None:
+        """Delete what was counted for minutes and days that no limit looks at any more."""
+        await self._database.write(lambda c: delete_old_windows(c, now_ms))
 
     def sum_up(
         self, by: Sequence[str], *, since_ms: int = 0, owner: str | None = None

@@ -40,11 +40,15 @@ def count_request(
                 return used_up
     for key, _ in counted:
         _add(connection, key, now, requests=1)
-        connection.executemany(
-            "DELETE FROM usage_windows WHERE owner = ? AND length(window) = ? AND window < ?",
-            [(key, len(oldest), oldest) for oldest in oldest_windows(now)],
-        )
     return None
+
+
+def delete_old_windows(connection: sqlite3.Connection, now_ms: int) -> None:
+    """Delete the minutes and days that count for no limit any more."""
+    connection.executemany(
+        "DELETE FROM usage_windows WHERE length(window) = ? AND window < ?",
+        [(len(oldest), oldest) for oldest in oldest_windows(now_ms)],
+    )
 
 
 def current_windows(now: datetime) -> tuple[tuple[str, str, float], ...]:
@@ -56,9 +60,10 @@ def current_windows(now: datetime) -> tuple[tuple[str, str, float], ...]:
     )
 
 
-def oldest_windows(now: datetime) -> tuple[str, str]:
+def oldest_windows(now_ms: int) -> tuple[str, str]:
     """Return the names of the oldest minute and the oldest day that are kept. Servers do not begin
     a day at the same moment, and an answer may have ended just before."""
+    now = datetime.fromtimestamp(now_ms / 1000, UTC)
     return _minute(now - timedelta(minutes=_KEPT_MINUTES)), _day(now - timedelta(days=1))
 
 

@@ -48,15 +48,16 @@ class PostgresUsage:
                     return used_up
             for key, _ in counted:
                 await _add_to_windows(connection, key, now, requests=1)
-                for oldest in oldest_windows(now):
-                    await connection.execute(
-                        "DELETE FROM usage_windows WHERE owner = $1 AND length(period) = $2"
-                        " AND period < $3",
-                        key,
-                        len(oldest),
-                        oldest,
-                    )
         return None
+
+    async def delete_old_windows(self, now_ms: int) -> None:
+        async with self._pool.transaction() as connection:
+            for oldest in oldest_windows(now_ms):
+                await connection.execute(
+                    "DELETE FROM usage_windows WHERE length(period) = $1 AND period < $2",
+                    len(oldest),
+                    oldest,
+                )
 
     async def sum_up(
         self, by: Sequence[str], *, since_ms: int = 0, owner: str | None = None
