@@ -26,7 +26,11 @@ def test_a_worker_that_cannot_say_that_it_serves_ends_itself(
     def fail(*_: Any) -> list[str]:
         raise RuntimeError("no words")
 
+    async def skip(_: Any) -> None:
+        pass
+
     monkeypatch.setattr(worker, "format_announcement", fail)
+    monkeypatch.setattr(worker.MetricsExchange, "open", skip)
     config = WorkerConfig(number=1, count=1, address="", folder=str(tmp_path), options={})
     app: Any = SimpleNamespace(state=SimpleNamespace(service=SimpleNamespace(cluster=None)))
     link: Any = SimpleNamespace(send_ready=None)
