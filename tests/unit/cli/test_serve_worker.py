@@ -15,6 +15,7 @@ import pytest
 from headrace.cli.commands.serve import worker
 from headrace.cli.commands.serve.application import Served
 from headrace.server.workers.messages import WorkerConfig
+from headrace.server.workers.metrics_exchange import MetricsExchange
 
 
 def test_a_worker_that_cannot_say_that_it_serves_ends_itself(
@@ -30,7 +31,7 @@ def test_a_worker_that_cannot_say_that_it_serves_ends_itself(
         pass
 
     monkeypatch.setattr(worker, "format_announcement", fail)
-    monkeypatch.setattr(worker.MetricsExchange, "open", skip)
+    monkeypatch.setattr(MetricsExchange, "open", skip)
     config = WorkerConfig(number=1, count=1, address="", folder=str(tmp_path), options={})
     app: Any = SimpleNamespace(state=SimpleNamespace(service=SimpleNamespace(cluster=None)))
     link: Any = SimpleNamespace(send_ready=None)
