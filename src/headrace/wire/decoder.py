@@ -28,6 +28,8 @@ _FALLBACK_DIALECT = "chat"
 # Smaller reads are joined first, because framing each of them costs more; and how much is joined.
 _TINY_BYTES = 64
 _MAX_JOINED_BYTES = 64 * 1024
+# After how many reads in a row that the fast path could not take it is given up.
+_MAX_MISSES = 64
 # How much of a body that is no stream is kept for its error message.
 _MAX_FIRST_BYTES = 4 * 1024
 
@@ -95,6 +97,7 @@ class Decoder:
         self._take: Callable[[Frame], None] = self._feed_frame
         # The framing while the fast path of `feed` may be used; see `_allow_fast_path`.
         self._single: SingleFraming | None = None
+        self._misses = 0
         self._read_delta: Callable[[bytes, str], TurnEvent | None]
         self._events: list[TurnEvent] | None = [] if keeps_message else None
         self.ignored_frames = 0
@@ -128,10 +131,18 @@ class Decoder:
             if payload is not None:
                 delta = self._read_delta(payload, framing.single_event)
                 if delta is not None:
+                    self._misses = 0
                     if self._events is not None:
                         self._events.append(delta)
                     return [delta]
+            self._count_miss()
         return self._feed_frames(data)
+
+    def _count_miss(self) -> None:
+        """Give the fast path up on a stream that it does not fit: trying costs up to a fifth."""
+        self._misses += 1
+        if self._misses >= _MAX_MISSES:
+            self._single = None
 
     def _feed_frames(self, data: bytes) -> list[TurnEvent]:
         """Read data of any number of frames."""
