@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from headrace.errors import LimitExceeded, UsageError, WireError
 from headrace.events import OutputsKind, Record, TurnEvent
@@ -17,7 +17,7 @@ from headrace.wire.dialects.chat import DEFAULT_QUIRKS, ChatQuirks
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import describe_body
 from headrace.wire.framing import LINE_FRAMINGS, create_framing
-from headrace.wire.framing.frame import Frame
+from headrace.wire.framing.frame import Frame, SingleFraming
 from headrace.wire.framing.splitter import CR, LF
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
@@ -28,6 +28,8 @@ _FALLBACK_DIALECT = "chat"
 # Smaller reads are joined first, because framing each of them costs more; and how much is joined.
 _TINY_BYTES = 64
 _MAX_JOINED_BYTES = 64 * 1024
+# After how many reads in a row that the fast path could not take it is given up.
+_MAX_MISSES = 64
 # How much of a body that is no stream is kept for its error message.
 _MAX_FIRST_BYTES = 4 * 1024
 
@@ -93,6 +95,10 @@ class Decoder:
         self._new_events: list[TurnEvent] = []
         self._ledger: Ledger | None = None
         self._take: Callable[[Frame], None] = self._feed_frame
+        # The framing while the fast path of `feed` may be used; see `_allow_fast_path`.
+        self._single: SingleFraming | None = None
+        self._misses = 0
+        self._read_delta: Callable[[bytes, str], TurnEvent | None]
         self._events: list[TurnEvent] | None = [] if keeps_message else None
         self.ignored_frames = 0
         self._start_block()
@@ -116,6 +122,30 @@ class Decoder:
         self._room = room = self._room - length
         if room < 0:
             return self._feed_blocks(data)
+        framing = self._single
+        if framing is not None:
+            # Fast path: a read is one frame, and the frame one delta of an open part. It creates
+            # no frame and adds no event to the ledger. Measured: saves from 9 % (chat) to 37 %
+            # (Responses) of the time.
+            payload = framing.cut_single(data)
+            if payload is not None:
+                delta = self._read_delta(payload, framing.single_event)
+                if delta is not None:
+                    self._misses = 0
+                    if self._events is not None:
+                        self._events.append(delta)
+                    return [delta]
+            self._count_miss()
+        return self._feed_frames(data)
+
+    def _count_miss(self) -> None:
+        """Give the fast path up on a stream that it does not fit: trying costs up to a fifth."""
+        self._misses += 1
+        if self._misses >= _MAX_MISSES:
+            self._single = None
+
+    def _feed_frames(self, data: bytes) -> list[TurnEvent]:
+        """Read data of any number of frames."""
         ledger = self._ledger
         try:
             for frame in self._frames(data):
@@ -141,6 +171,7 @@ class Decoder:
         if self._ledger is not None and self._ledger.has_outputs:
             self._frames = self._framing.feed
             self._first_bytes.clear()
+            self._allow_fast_path()
         else:
             self._first_bytes += data[: _MAX_FIRST_BYTES - len(self._first_bytes)]
         return self._framing.feed(data)
@@ -187,6 +218,18 @@ class Decoder:
         self._room_after -= size
         self._has_event = False
         self._take = self._feed_frame
+        self._single = None
+
+    def _allow_fast_path(self) -> None:
+        """Use the fast path of `feed` if the framing and the dialect have one and nothing has to be
+        watched: the answer has begun, this block has an event, and no half of a surrogate pair is
+        held back."""
+        ledger = self._ledger
+        if not self._has_event or self._first_bytes or ledger is None:
+            return
+        has_reader = type(self._require_dialect()).read_delta is not JSONDialect.read_delta
+        if has_reader and ledger.surrogate_joiner is None and hasattr(self._framing, "cut_single"):
+            self._single = cast("SingleFraming", self._framing)
 
     def clean_with(self, clean: Callable[[str], str]) -> None:
         """Use a function that removes secrets from what is kept of unreadable frames. By default
@@ -240,7 +283,10 @@ class Decoder:
         return self._take_events()
 
     def _take_events(self) -> list[TurnEvent]:
-        events = [] if self._ledger is None else self._ledger.take()
+        ledger = self._ledger
+        events = [] if ledger is None else ledger.take()
+        if ledger is not None and ledger.surrogate_joiner is not None:
+            self._single = None
         if self._events is not None:
             self._events += events
         return events
@@ -256,6 +302,7 @@ class Decoder:
             if self._new_events:
                 self._has_event = True
                 self._take = dialect.feed
+                self._allow_fast_path()
 
     # -- the dialect
 
@@ -293,6 +340,7 @@ class Decoder:
         ledger.clean = self._clean
         options = {option: self._options[option] for option in dialect_class.decoder_options}
         self._dialect = dialect_class(ledger, limits=self._limits, **options)
+        self._read_delta = self._dialect.read_delta
         self._new_events, self._ledger = ledger.events, ledger
         frames, self._undecided = self._undecided, []
         for frame in frames:

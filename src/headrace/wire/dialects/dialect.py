@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
-from headrace.events import OutputsKind
+from headrace.events import OutputsKind, TurnEvent
 from headrace.outcome import ErrorInfo
 from headrace.wire.error import find_error, parse_error
 from headrace.wire.framing.frame import Frame
@@ -64,6 +64,13 @@ class JSONDialect(Generic[T]):
     @abstractmethod
     def feed(self, frame: Frame) -> None:
         """Read one frame. Raises `WireError` if the stream cannot go on."""
+
+    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+        """Return the event of a payload that is one more delta of an open part, which nearly all
+        are. Otherwise return None and state nothing: the frame must then go to `feed`. `event` is
+        that of the frame, and not `error`."""
+        del data, event
+        return None
 
     def close(self) -> None:
         """Take the end of the bytes: state what was held back, and how the turn ends."""

@@ -19,6 +19,7 @@ PRELUDE_BYTES: Final = 12
 _CHECKSUM_BYTES: Final = 4
 # The length of the message, that of its headers, and the checksum of both.
 _unpack_prelude = struct.Struct(">III").unpack_from
+_unpack_checksum = struct.Struct(">I").unpack_from
 _MIN_BYTES: Final = PRELUDE_BYTES + _CHECKSUM_BYTES
 # Sizes of header values by type; strings and byte arrays bring their own length.
 _FIXED_SIZES: Final = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
@@ -27,6 +28,8 @@ _BYTE_ARRAY, _STRING = 6, 7
 _MAX_KNOWN_HEADERS = 32
 _MAX_KNOWN_HEADER_BYTES = 512
 _CHUNK = "chunk"
+# Events whose messages `cut_single` leaves to `feed`.
+_NOT_SINGLE = (_CHUNK, "error")
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -68,6 +71,7 @@ class AWSEventStreamFraming:
         # The event of each kind of message, by its headers.
         self._known_events: dict[bytes, str] = {}
         self._error: WireError | None = None
+        self.single_event = ""
 
     def feed(self, data: bytes) -> list[Frame]:
         """Take one read and return the messages it completed.
@@ -83,6 +87,27 @@ class AWSEventStreamFraming:
                 return []
             data = bytes(self._tail)
         return self._take(data)
+
+    def cut_single(self, data: bytes) -> bytes | None:
+        """Return the payload if the read is exactly one valid message whose headers have come
+        before. Otherwise return None and change nothing."""
+        end = len(data) - _CHECKSUM_BYTES
+        if self._tail or end < PRELUDE_BYTES or self._error is not None:
+            return None
+        total_bytes, headers_bytes, checksum = _unpack_prelude(data)
+        headers_end = PRELUDE_BYTES + headers_bytes
+        event = self._known_events.get(data[PRELUDE_BYTES:headers_end])
+        if event is None or event in _NOT_SINGLE or total_bytes != len(data):
+            return None
+        is_valid = (
+            0 <= end - headers_end <= self._max_frame_bytes
+            and crc32(data[:8]) == checksum
+            and crc32(data[:end]) == _unpack_checksum(data, end)[0]
+        )
+        if not is_valid:
+            return None
+        self.single_event = event
+        return data[headers_end:end]
 
     def close(self) -> list[Frame]:
         """Take the end of the bytes."""

@@ -50,3 +50,15 @@ class Framing(Protocol):
     def close(self) -> list[Frame]:
         """Take the end of the bytes and return the remaining frames. Raises like `feed`."""
         ...
+
+
+class SingleFraming(Framing, Protocol):
+    """A framing that can cut a read of exactly one frame without creating the frame."""
+
+    single_event: str
+    """The event of the frame that `cut_single` cut last."""
+
+    def cut_single(self, data: bytes) -> bytes | None:
+        """Return the payload if the read is exactly one common frame. Otherwise return None and
+        change nothing: the read must then go to `feed`. Never cuts frames of the event `error`."""
+        ...

@@ -21,6 +21,7 @@ class NDJSONFraming:
 
     def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         self.unfinished: Frame | None = None
+        self.single_event = ""
         self._lines = LineSplitter(limits)
         self._is_between_lines = False
         self._payload = StrayLines(limits.max_frame_bytes)
@@ -32,11 +33,9 @@ class NDJSONFraming:
 
         Raises `LimitExceeded` for `max_line_bytes` and `max_frame_bytes`.
         """
-        # The hot path: servers send one line per read.
-        if self._is_between_lines and len(data) > 2 and data[0] == _BRACE and data[-1] == LF:
-            line = data[:-1]
-            if LF not in line and CR not in line and len(data) <= self._max_whole_bytes:
-                return [Frame(line)]
+        payload = self.cut_single(data)
+        if payload is not None:
+            return [Frame(payload)]
         frames: list[Frame] = []
         try:
             for line in self._lines.feed(data):
@@ -47,6 +46,15 @@ class NDJSONFraming:
             self._lines.raise_held()
         self._is_between_lines = self._lines.is_empty and not self._payload.is_open
         return frames
+
+    def cut_single(self, data: bytes) -> bytes | None:
+        """Return the payload if the read is exactly one line with a JSON object: servers send one
+        line per read. Otherwise return None and change nothing."""
+        if self._is_between_lines and len(data) > 2 and data[0] == _BRACE and data[-1] == LF:
+            line = data[:-1]
+            if LF not in line and CR not in line and len(data) <= self._max_whole_bytes:
+                return line
+        return None
 
     def _take(self, line: bytes, frames: list[Frame]) -> None:
         if self._payload.is_open or line in (b"{", b"["):

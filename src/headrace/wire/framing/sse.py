@@ -56,7 +56,7 @@ class SSEFraming:
         # What the last event began with, up to its payload, and its name.
         self._head = b"data: "
         self._head_bytes = len(self._head)
-        self._head_event = ""
+        self.single_event = ""
         # One data line is the rule and stays as it was cut; the second makes a buffer.
         self._data: bytes | bytearray | None = None
         self._event = ""
@@ -68,20 +68,31 @@ class SSEFraming:
 
         Raises `LimitExceeded` for `max_line_bytes` and `max_frame_bytes`.
         """
-        if self._is_between_events and len(data) <= self._max_whole_bytes:
-            # The hot path: providers send one event per read, and most begin as the one
-            # before did. What is not exactly one falls through, untouched.
-            start = self._head_bytes
-            if data[:start] == self._head:
-                end = -2 if data[-2:] == b"\n\n" else -4 if data[-4:] == b"\r\n\r\n" else 0
-                payload = data[start:end]
-                if end and LF not in payload and CR not in payload:
-                    return [Frame(payload, self._head_event, "data", self._id)]
+        payload = self.cut_single(data)
+        if payload is not None:
+            return [Frame(payload, self.single_event, "data", self._id)]
         self._is_between_events = False
         if len(data) > _PIECE_BYTES:
             return self._feed_in_pieces(data)
         lines = self._lines.feed(data)
         return self._take(lines) if lines else []
+
+    def cut_single(self, data: bytes) -> bytes | None:
+        """Return the payload if the read is exactly one event that begins as the one before did:
+        providers send one event per read. Otherwise return None and change nothing."""
+        if (
+            not self._is_between_events
+            or not data.startswith(self._head)
+            or len(data) > self._max_whole_bytes
+        ):
+            return None
+        if data.endswith(b"\n\n"):
+            payload = data[self._head_bytes : -2]
+        elif data.endswith(b"\r\n\r\n"):
+            payload = data[self._head_bytes : -4]
+        else:
+            return None
+        return None if LF in payload or CR in payload else payload
 
     def close(self) -> list[Frame]:
         """Take the end of the bytes. The standard discards an event without its blank line; if it
@@ -131,9 +142,10 @@ class SSEFraming:
         return frames
 
     def _remember_head(self, line: bytes) -> None:
-        self._head = line + b"\ndata: "
-        self._head_bytes = len(self._head)
-        self._head_event = self._event
+        if self._event != "error":
+            self._head = line + b"\ndata: "
+            self._head_bytes = len(self._head)
+            self.single_event = self._event
 
     def _dispatch(self, frames: list[Frame]) -> None:
         data = self._data

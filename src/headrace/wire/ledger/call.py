@@ -203,6 +203,14 @@ class CallQueue:
         elif text.strip():
             raise WireError(f"arguments came for the call {call.call_id}, which had ended")
 
+    def extend_args(self, call: Call, text: str | None) -> ToolCallArgsDelta | None:
+        """Append to the arguments of an open call and return the event, which is not added to the
+        events. Returns None and does nothing unless that is all that `add_args` would do."""
+        if call.state != "open" or not text or call.size + len(text) > self._max_chars:
+            return None
+        call.append(text)
+        return ToolCallArgsDelta(call.part, text)
+
     def mark_gap(self) -> None:
         """Note that a frame was skipped. Calls whose arguments are not complete yet may have lost a
         piece of them."""

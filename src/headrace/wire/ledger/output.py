@@ -71,6 +71,7 @@ class Output(WholeParts):
         self.last_text_part: int | None = None
         self._calls = CallQueue(number, events, counters, limits, self.close_prose)
         self.add_args = self._calls.add_args
+        self.extend_args = self._calls.extend_args
         self.fill_in_call = self._calls.fill_in
         self.extend_call_name = self._calls.extend_name
         self.seal_call = self._calls.seal
@@ -123,6 +124,27 @@ class Output(WholeParts):
         if self._room < 0:
             raise LimitExceeded("max_part_chars", self._max_chars)
         self._append(ReasoningDelta(self._part, text))
+
+    def extend_text(self, text: str | None, key: Hashable = None) -> TextDelta | None:
+        """Append text to the open part with this key and return the event, which is not added to
+        the events. Returns None and does nothing unless that is all that `add_text` would do."""
+        if not text or (self._text_key is not key and self._text_key != key):
+            return None
+        room = self._room - len(text)
+        if room < 0:
+            return None
+        self._room = room
+        return TextDelta(self._part, text)
+
+    def extend_reasoning(self, text: str | None, key: Hashable = None) -> ReasoningDelta | None:
+        """Append reasoning to the open part, like `extend_text`."""
+        if not text or (self._thought_key is not key and self._thought_key != key):
+            return None
+        room = self._room - len(text)
+        if room < 0:
+            return None
+        self._room = room
+        return ReasoningDelta(self._part, text)
 
     def _open_text(
         self,

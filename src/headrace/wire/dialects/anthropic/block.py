@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import JSONContent
-from headrace.events import CitationAdded
+from headrace.events import CitationAdded, TurnEvent
 from headrace.wire.citation_buffer import CitationBuffer
 from headrace.wire.dialects.anthropic.event import WireDelta
 from headrace.wire.json.payload import encode_json, extract_field
@@ -109,6 +109,20 @@ class Block:
             case _:
                 return False
         return True
+
+    def read_delta(self, delta: WireDelta) -> TurnEvent | None:
+        """Return the event of a delta that only continues the open part, or None; see
+        `JSONDialect.read_delta`."""
+        kind = delta.type
+        if kind == "text_delta":
+            if self._citations.pending:
+                return None
+            return self._output.extend_text(delta.text, self)
+        if kind == "thinking_delta":
+            return self._output.extend_reasoning(delta.thinking, self)
+        if kind == "input_json_delta" and self._has_args and self._call is not None:
+            return self._output.extend_args(self._call, delta.partial_json)
+        return None
 
     def _add_args(self, text: str) -> None:
         if not text:

@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace import outcome
 from headrace.errors import LimitExceeded
+from headrace.events import TurnEvent
 from headrace.outcome import FinishReason, other_reason
 from headrace.wire.dialects.anthropic.block import Block
 from headrace.wire.dialects.anthropic.event import WireEvent
@@ -86,6 +87,20 @@ class AnthropicDialect(JSONDialect[WireEvent]):
             self._stop_block(event.index)
         else:
             self._handle_message(kind, frame, event)
+
+    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+        """Return the event of a `content_block_delta` that only continues an open part."""
+        if len(data) > self._shallow_bytes:
+            return None
+        try:
+            read = self._decode_shallow(data)
+        except REFUSED:
+            return None
+        delta = read.delta
+        if delta is None or read.type != "content_block_delta":
+            return None
+        block = self._blocks.get(read.index)
+        return None if block is None else block.read_delta(delta)
 
     # -- blocks
 

@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from headrace.content import Content, JSONContent, TextContent
-from headrace.events import CitationAdded
+from headrace.events import CitationAdded, TurnEvent
 from headrace.wire.citation_buffer import CitationBuffer
 from headrace.wire.dialects.bedrock.event import WireDelta, WireReasoning
 from headrace.wire.json.payload import encode_json, repair_surrogates
@@ -86,6 +86,22 @@ class Block:
         else:
             return False
         return True
+
+    def read_delta(self, delta: WireDelta) -> TurnEvent | None:
+        """Return the event of a delta that only continues the open part, or None; see
+        `JSONDialect.read_delta`."""
+        if delta.text is not None:
+            if self._citations.pending:
+                return None
+            return self._output.extend_text(delta.text, self._key)
+        if delta.tool_use is not None:
+            if self._call is None:
+                return None
+            return self._output.extend_args(self._call, delta.tool_use.input)
+        reasoning = delta.reasoning_content
+        if reasoning is None or reasoning.signature or reasoning.redacted_content:
+            return None
+        return self._output.extend_reasoning(reasoning.text, self)
 
     def _hold(self, size: int) -> None:
         self._held_chars += size

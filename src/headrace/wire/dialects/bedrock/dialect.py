@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace import outcome
 from headrace.errors import LimitExceeded
+from headrace.events import TurnEvent
 from headrace.outcome import FinishReason, other_reason
 from headrace.wire.dialects.bedrock.block import Block
 from headrace.wire.dialects.bedrock.event import WireEvent, WrappedEvent
@@ -13,7 +14,7 @@ from headrace.wire.dialects.bedrock.usage import parse_usage
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.error import find_exception
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json.payload import REFUSED, encode_json
+from headrace.wire.json.payload import REFUSED, decoder_of, encode_json
 from headrace.wire.json.value import as_object, as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
@@ -50,6 +51,7 @@ class BedrockDialect(JSONDialect[WrappedEvent]):
 
     def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WrappedEvent, limits)
+        self._decode_event = decoder_of(WireEvent)
         self._max_blocks = limits.max_parts
         self._blocks: dict[int, Block] = {}
         self._message: Output | None = None
@@ -81,6 +83,17 @@ class BedrockDialect(JSONDialect[WrappedEvent]):
             self._feed_event(kind, frame, event)
         else:
             self._feed_wrapped(frame, event)
+
+    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+        """Return the event of a `contentBlockDelta` that only continues an open part."""
+        if event != "contentBlockDelta" or len(data) > self._shallow_bytes:
+            return None
+        try:
+            read = self._decode_event(data)
+        except REFUSED:
+            return None
+        block = self._blocks.get(read.content_block_index)
+        return None if block is None or read.delta is None else block.read_delta(read.delta)
 
     def _feed_wrapped(self, frame: Frame, event: WrappedEvent) -> None:
         """Read the event that a field of the payload names."""

@@ -6,7 +6,7 @@ send every call under index 0, or repeat id and name with every piece.
 
 from __future__ import annotations
 
-from headrace.events import CallInput
+from headrace.events import CallInput, TurnEvent
 from headrace.wire.dialects.chat.chunk import WireCall, WireFunction
 from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_object, as_text
@@ -39,6 +39,20 @@ class ChatCalls:
                 self._args(call, more.arguments)
                 return
         self._begin_or_continue(entry)
+
+    def read_delta(self, entry: WireCall) -> TurnEvent | None:
+        """Return the event of an entry that only continues an open call, or None; see
+        `JSONDialect.read_delta`."""
+        index, more = entry.index, entry.function
+        if entry.id is not None or index is None or more is None or more.name:
+            return None
+        call = self._by_index.get(index)
+        if call is None or not isinstance(more.arguments, str):
+            return None
+        event = self._output.extend_args(call, more.arguments)
+        if event is not None:
+            self._last = call
+        return event
 
     def _begin_or_continue(self, entry: WireCall) -> None:
         if entry.type in _RUN_BY_PROVIDER:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from headrace.content import JSONContent, TextContent
-from headrace.events import CitationAdded
+from headrace.events import CitationAdded, TurnEvent
 from headrace.outcome import ErrorInfo, other_reason
 from headrace.secrets.scrub import scrub
 from headrace.wire.dialects.chat.calls import ChatCalls
@@ -51,6 +51,18 @@ class Choice:
                 self._add_text(delta.content, None)
         if delta.tool_calls:
             self._feed_calls(delta.tool_calls)
+
+    def read_delta(self, delta: PlainDelta) -> TurnEvent | None:
+        """Return the event of a delta that only continues the open part, or None; see
+        `JSONDialect.read_delta`."""
+        if self._tags is not None or not self._has_deltas:
+            return None
+        text, thought, calls = delta.content, delta.reasoning_content, delta.tool_calls
+        if calls:
+            return None if text or thought or len(calls) > 1 else self._calls.read_delta(calls[0])
+        if text:
+            return None if thought else self.output.extend_text(text)
+        return self.output.extend_reasoning(thought)
 
     def feed(self, choice: WireChoice) -> None:
         """Take a delta: reasoning, then text, then calls."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.events import CitationAdded
+from headrace.events import CitationAdded, TurnEvent
 from headrace.outcome import ErrorInfo
 from headrace.wire.dialects.chat.choice import Choice
 from headrace.wire.dialects.chat.chunk import (
@@ -95,6 +95,20 @@ class ChatDialect(JSONDialect[WireChunk]):
                         choice.feed_plain(plain[0].delta)
                         return
         self._feed_slow(frame)
+
+    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+        """Return the event of a chunk with one more piece of text, reasoning or arguments."""
+        if not self._plain_tries or len(data) > self._shallow_bytes:
+            return None
+        try:
+            plain = self._decode_plain(data).choices
+        except REFUSED:
+            self._plain_tries -= 1
+            return None
+        if len(plain) != 1:
+            return None
+        choice = self._known_choice(plain[0].index)
+        return None if choice is None else choice.read_delta(plain[0].delta)
 
     def _decode_chunk(self, frame: Frame) -> WireChunk | None:
         """Decode a frame, and keep the fields of its deltas that are not read."""

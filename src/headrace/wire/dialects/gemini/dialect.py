@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.events import TurnEvent
 from headrace.outcome import CONTENT_FILTER
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.gemini.candidate import Candidate
-from headrace.wire.dialects.gemini.response import WireCandidate, WireResponse
+from headrace.wire.dialects.gemini.response import PlainResponse, WireCandidate, WireResponse
 from headrace.wire.dialects.gemini.usage import GeminiUsage
 from headrace.wire.error import is_error, parse_error
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json.payload import REFUSED
+from headrace.wire.json.payload import REFUSED, decoder_of
 from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
@@ -26,6 +27,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
 
     def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WireResponse, limits)
+        self._decode_plain = decoder_of(PlainResponse)
         self._usage = GeminiUsage()
         self._candidates: dict[int, Candidate] = {}
 
@@ -65,6 +67,28 @@ class GeminiDialect(JSONDialect[WireResponse]):
             self._handle_no_candidates(frame, response)
         elif is_error(response.error) or frame.event == "error":
             self.fail(parse_error(response.error or self._decode_all_fields(frame)))
+
+    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+        """Return the event of a chunk with one more piece of text or reasoning."""
+        if len(data) > self._shallow_bytes:
+            return None
+        try:
+            response = self._decode_plain(data)
+        except REFUSED:
+            return None
+        if len(response.candidates) != 1:
+            return None
+        wire = response.candidates[0]
+        candidate = self._candidates.get(wire.index)
+        if candidate is None or len(wire.content.parts) != 1:
+            return None
+        part = wire.content.parts[0]
+        output = candidate.output
+        made = output.extend_reasoning(part.text) if part.thought else output.extend_text(part.text)
+        if made is not None and response.usage_metadata is not None:
+            self._usage.feed(response.usage_metadata)
+            self.ledger.report_later(self._usage.total)
+        return made
 
     def _start(self, response: WireResponse) -> None:
         """Start the turn with the first chunk that says anything; an empty one may come before."""

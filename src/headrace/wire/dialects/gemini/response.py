@@ -70,6 +70,36 @@ class WireUsage(msgspec.Struct, rename="camel", gc=False):
     traffic_type: Any = None
 
 
+class PlainPart(msgspec.Struct, rename="camel", gc=False):
+    """A part with text and without a signature."""
+
+    text: str
+    thought: bool | None = None
+    thought_signature: None = None
+
+
+class PlainContent(msgspec.Struct, gc=False):
+    parts: list[PlainPart]
+
+
+class PlainCandidate(msgspec.Struct, rename="camel", gc=False):
+    content: PlainContent
+    index: int = 0
+    finish_reason: None = None
+    grounding_metadata: None = None
+    citation_metadata: None = None
+    url_context_metadata: None = None
+
+
+class PlainResponse(msgspec.Struct, rename="camel", gc=False):
+    """A chunk with nothing besides text and usage, like nearly all."""
+
+    candidates: list[PlainCandidate]
+    usage_metadata: WireUsage | None = None
+    prompt_feedback: None = None
+    error: None = None
+
+
 class WireResponse(msgspec.Struct, rename="camel", gc=False):
     candidates: list[WireCandidate] | None = None
     usage_metadata: WireUsage | None = None

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from headrace.events import TurnEvent
 from headrace.outcome import END_TURN, MAX_TOKENS, other_reason
 from headrace.usage import Usage
 from headrace.wire.dialects.dialect import JSONDialect
@@ -103,6 +104,20 @@ class OllamaDialect(JSONDialect[WireLine]):
             output.add_reasoning(message.thinking)
         if message.content:
             output.add_text(message.content)
+
+    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+        """Return the event of a line with one more piece of text or reasoning."""
+        output = self._message
+        if output is None or self._tags is not None or len(data) > self._shallow_bytes:
+            return None
+        try:
+            line = self._decode_plain(data)
+        except REFUSED:
+            return None
+        text, thought = line.message.content, line.message.thinking
+        if line.done or (text and thought):
+            return None
+        return output.extend_text(text) if text else output.extend_reasoning(thought)
 
     def _feed_slow(self, frame: Frame) -> None:
         """Read a line that may hold anything."""

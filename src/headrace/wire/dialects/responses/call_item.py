@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import Content, JSONContent, TextContent
-from headrace.events import APPROVAL_REQUESTED, CallInput, Executor
-from headrace.wire.dialects.responses.event import WireEvent
+from headrace.events import APPROVAL_REQUESTED, CallInput, Executor, TurnEvent
+from headrace.wire.dialects.responses.event import PlainEvent, WireEvent
 from headrace.wire.dialects.responses.item import Item
 from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_object, as_text
@@ -81,6 +81,11 @@ class CallItem(Item):
         elif verb == "done":
             self._write_once(event.arguments or event.input or event.code)
         return True
+
+    def read_delta(self, event: PlainEvent) -> TurnEvent | None:
+        if event.type != "response.function_call_arguments.delta" or self._call is None:
+            return None
+        return self.output.extend_args(self._call, event.delta)
 
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         if self._call is None:

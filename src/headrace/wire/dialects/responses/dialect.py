@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.errors import LimitExceeded
+from headrace.events import TurnEvent
 from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other_reason
 from headrace.usage import Usage
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.responses.call_item import CallItem, ProviderCallItem
-from headrace.wire.dialects.responses.event import WireEvent
+from headrace.wire.dialects.responses.event import PlainEvent, WireEvent
 from headrace.wire.dialects.responses.item import (
     Item,
     MessageItem,
@@ -21,7 +22,7 @@ from headrace.wire.dialects.responses.item import (
 )
 from headrace.wire.error import is_error, parse_error
 from headrace.wire.framing.frame import Frame
-from headrace.wire.json.payload import encode_json, extract_field
+from headrace.wire.json.payload import REFUSED, decoder_of, encode_json, extract_field
 from headrace.wire.json.value import as_object, as_objects, as_text
 from headrace.wire.ledger import Ledger, Output
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
@@ -55,6 +56,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
 
     def __init__(self, ledger: Ledger, *, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         super().__init__(ledger, WireEvent, limits)
+        self._decode_plain = decoder_of(PlainEvent)
         self._items: dict[int, Item] = {}
         self._undone: dict[int, Item] = {}
         self._strays: dict[tuple[int, str], Item] = {}
@@ -89,6 +91,17 @@ class ResponsesDialect(JSONDialect[WireEvent]):
             self._handle_rare(kind, frame, event)
         elif not item.feed(event):
             self._handle_orphan(kind, event)
+
+    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+        """Return the event of a delta that only continues an open part."""
+        if len(data) > self._shallow_bytes:
+            return None
+        try:
+            read = self._decode_plain(data)
+        except REFUSED:
+            return None
+        item = self._items.get(read.output_index)
+        return None if item is None else item.read_delta(read)
 
     def _handle_rare(self, kind: str, frame: Frame, event: WireEvent) -> None:
         match kind:

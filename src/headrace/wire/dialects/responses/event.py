@@ -9,6 +9,19 @@ import msgspec
 JSONObject = dict[str, Any]
 
 
+class PlainEvent(msgspec.Struct, gc=False):
+    """A delta of text, like nearly all events."""
+
+    type: str
+    output_index: int
+    delta: str
+    content_index: int = 0
+    summary_index: int = 0
+    item: None = None
+    response: None = None
+    error: None = None
+
+
 class WireEvent(msgspec.Struct, gc=False):
     type: str | None = None
     delta: str | JSONObject | None = None

@@ -6,11 +6,12 @@ everything, so they only fill in what no delta contained, and restore what skipp
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from headrace.content import JSONContent
-from headrace.events import CitationAdded
-from headrace.wire.dialects.responses.event import WireEvent
+from headrace.events import CitationAdded, TurnEvent
+from headrace.wire.dialects.responses.event import PlainEvent, WireEvent
 from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_int, as_object, as_objects, as_text
 from headrace.wire.ledger import Output
@@ -33,6 +34,11 @@ class Item:
         """Take one event at the place of the item; returns False if it is about something else."""
         return False
 
+    def read_delta(self, event: PlainEvent) -> TurnEvent | None:
+        """Return the event of a delta that only continues the open part, or None; see
+        `JSONDialect.read_delta`."""
+        return None
+
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         """Take the finished item; called once."""
 
@@ -48,6 +54,9 @@ class MessageItem(Item):
         super().__init__(output, item)
         self._channel = as_text(item.get("phase"))
         self._told: set[tuple[int, bool]] = set()
+        # The key of the text that came last, and its content index.
+        self._key: Hashable = None
+        self._index = -1
         # The numbers of the citations that were added, by content index.
         self._cited: dict[int, list[int]] = {}
 
@@ -75,6 +84,11 @@ class MessageItem(Item):
                 return False
         return True
 
+    def read_delta(self, event: PlainEvent) -> TurnEvent | None:
+        if event.type != "response.output_text.delta" or event.content_index != self._index:
+            return None
+        return self.output.extend_text(event.delta, self._key)
+
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         self._channel = self._channel or as_text(item.get("phase"))
         content = as_objects(item.get("content"))
@@ -91,6 +105,7 @@ class MessageItem(Item):
         if text:
             self._told.add((index, is_refusal))
             key = (self, index, is_refusal)
+            self._key, self._index = key, -1 if is_refusal else index
             self.output.add_text(text, key, self, self._channel, is_refusal, self.item_id)
 
     def _add_text_once(self, index: int, text: str | None, *, is_refusal: bool = False) -> None:
@@ -136,6 +151,9 @@ class ReasoningItem(Item):
     def __init__(self, output: Output, item: dict[str, Any]) -> None:
         super().__init__(output, item)
         self._told: set[tuple[bool, int]] = set()
+        # The key of the summary that came last, and its index.
+        self._key: Hashable = None
+        self._index = -1
 
     def begin(self, *, may_be_hidden: bool) -> None:
         """Open the part now if the provider is likely to hide or summarize the reasoning: then
@@ -184,6 +202,12 @@ class ReasoningItem(Item):
                 return False
         return True
 
+    def read_delta(self, event: PlainEvent) -> TurnEvent | None:
+        is_next = event.summary_index == self._index
+        if event.type != "response.reasoning_summary_text.delta" or not is_next:
+            return None
+        return self.output.extend_reasoning(event.delta, self._key)
+
     def finish(self, item: dict[str, Any], as_written: str) -> None:
         self.item_id = self.item_id or as_text(item.get("id"))
         for index, part in enumerate(as_objects(item.get("summary"))):
@@ -199,9 +223,11 @@ class ReasoningItem(Item):
         if not text:
             return
         self._told.add((is_summary, index))
+        key = (self, is_summary, index)
+        self._key, self._index = key, index if is_summary else -1
         self.output.add_reasoning(
             text,
-            (self, is_summary, index),
+            key,
             self,
             "summary" if is_summary else "raw",
             index if is_summary else None,
