@@ -4,10 +4,11 @@ exports, timelines and keys."""
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from headrace.rehearsal.script import call, say, think, turn, usage
 from tests.browser.stage import Stage, gate
@@ -21,6 +22,11 @@ def _conversations(stage: Stage) -> list[Any]:
         return list(await stage.service.store.conversations("local"))
 
     return stage.do(read)
+
+
+def _keep(kept: list[Route], route: Route) -> None:
+    """Let a request wait until the test continues it."""
+    kept.append(route)
 
 
 def _begin_another(talk: Talk) -> None:
@@ -42,6 +48,22 @@ def test_a_pin_stays_on_top(stage: Stage, page: Page) -> None:
     page.keyboard.press("p")
     expect(page.locator(ROWS)).to_have_text(["newer", "older"])
     expect(page.locator(ROWS).nth(1)).to_be_focused()
+
+
+def test_another_conversation_can_begin_before_the_first_question_has_arrived(
+    stage: Stage, page: Page
+) -> None:
+    talk = Talk(page, stage.url).open()
+    kept: list[Route] = []
+    page.route("**/api/chat", partial(_keep, kept))
+    talk.send("early")
+    while not kept:
+        page.wait_for_timeout(10)
+    _begin_another(talk)
+    with page.expect_response("**/api/chat"):
+        kept[0].continue_()
+    expect(page.locator(ROWS)).to_have_text(["early"])
+    expect(page.locator(".hello")).to_be_visible()
 
 
 def test_an_answer_that_was_not_looked_at_is_marked(stage: Stage, context: BrowserContext) -> None:

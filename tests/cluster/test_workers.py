@@ -43,6 +43,7 @@ from tests.server.test_continue_after_kill import (
 )
 
 _AGENT = "tests.cluster.worker_agent:agent"
+_SLOW = "tests.cluster.worker_agent:slow_agent"
 _RESUMABLE = "tests.server.resumable_agent:agent"
 
 
@@ -188,13 +189,13 @@ def test_a_killed_worker_is_replaced_and_does_not_keep_its_lease(
     wait_until(lambda: _read_nodes(place) == 2, "the lease of the killed worker stays")
 
 
-@pytest.mark.parametrize("on_interrupt", ["continue", "close"])
+@pytest.mark.parametrize(("on_interrupt", "agent"), [("continue", _RESUMABLE), ("close", _SLOW)])
 def test_watchers_at_the_other_worker_miss_nothing_if_one_is_killed(
-    on_interrupt: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    on_interrupt: str, agent: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADRACE_TEST_JOURNAL", str(tmp_path / "journal"))
     place = create_place("postgres")
-    options = (_RESUMABLE, "--on-interrupt", on_interrupt, "--lease", str(LEASE_S))
+    options = (agent, "--on-interrupt", on_interrupt, "--lease", str(LEASE_S))
     with serve_workers(place, tmp_path, *options) as server:
         holder, other = sorted(find_children(server.process.pid))
         # Until the other one may take over.
@@ -219,7 +220,7 @@ def test_watchers_at_the_other_worker_miss_nothing_if_one_is_killed(
     assert end in seen[-1][1]
     if on_interrupt == "continue":
         _check_log(read_records(place, run_id))
-    _check_bodies(tmp_path / "journal")
+        _check_bodies(tmp_path / "journal")
 
 
 def _answer_until(server: ServerProcess, run_id: str, watching: Future[Any]) -> None:

@@ -28,9 +28,17 @@ def _play(heard: Heard) -> Any:
     return turn(say(pieces=[*words * 8, f"I heard: {heard.user}"]), pace_s=0.02)
 
 
+def _play_slowly(heard: Heard) -> Any:
+    return turn(think("I take my time."), say(pieces=["slowly "] * 200), pace_s=0.2)
+
+
 agent: Agent = Agent(
     "vllm:worker",
     transport=ScriptedTransport(_play, keeps_requests=False),
     tools=[wait],
     policy=NEVER,
 )
+slow_agent: Agent = Agent(
+    "vllm:worker", transport=ScriptedTransport(_play_slowly, keeps_requests=False), policy=NEVER
+)
+"""Answers for longer than a test lets it."""

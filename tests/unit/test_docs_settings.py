@@ -246,6 +246,8 @@ def test_every_option_of_a_command_is_documented_with_its_meaning(heading: str) 
     for action in COMMANDS[heading]._actions:
         if isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
             continue
+        if action.help is argparse.SUPPRESS:
+            continue
         assert action.help, f"{action.dest} of {heading} has no meaning"
         for word in action.option_strings or [str(action.metavar)]:
             assert re.search(rf"`{re.escape(word.replace('|', chr(92) + '|'))}[` ]", documented), (

@@ -173,7 +173,9 @@ export class Chat {
   /** Show a conversation, or a new one, and in it a message that was found. */
   async show(conversationId: string | null, messageId?: string): Promise<void> {
     this.problem = null;
-    if (conversationId !== (this.store.open?.conversation.id ?? null)) this.#leave();
+    const isElsewhere = conversationId !== (this.store.open?.conversation.id ?? null);
+    // A question that is about to begin a conversation is left, too: the conversation has no id yet.
+    if (isElsewhere || this.pending?.conversationId === null) this.#leave();
     if (conversationId !== null) {
       this.loadingId = conversationId;
       this.changed();
@@ -489,7 +491,7 @@ export class Chat {
       if (this.pending !== pending) {
         // The user has opened something else; the run continues without being watched.
         void begun.response.body?.cancel();
-        return;
+        return await this.guard(() => this.list());
       }
       this.#begin(pending, begun.conversationId, live);
       this.sessions.watch(begun.eventId, at, begun.response);
