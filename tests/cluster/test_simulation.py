@@ -3,6 +3,7 @@ code of the servers on a simulated database and network, with faults chosen by s
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 from collections.abc import Iterator
@@ -25,9 +26,10 @@ pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """The servers report every fault in their logs."""
+    """The servers report every fault in their logs, and asyncio what their tasks leave behind."""
     logging.disable(logging.CRITICAL)
     yield
+    gc.collect()
     logging.disable(logging.NOTSET)
 
 
