@@ -112,7 +112,8 @@ def test_a_random_server_is_killed_and_a_client_reads_on_anywhere(
         killing.start()
         seen = client.read(event_id, run_id)
         killing.join()
-        assert len(client.used) == 3, "every server was asked"
+        # The one that was killed perhaps never was.
+        assert {server.url for server in client.servers} <= client.used, "every server was asked"
         for server in client.servers:
             whole = server.http.get(f"/api/chat/{event_id}/stream?protocol=ux").content
             assert frames(whole) == seen
