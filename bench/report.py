@@ -134,7 +134,7 @@ def _load_goals(load: Load) -> list[Goal]:
             unit=" ms",
         ),
         Goal("streams under load", held, LEAST_STREAMS, False, ""),
-        Goal("streams held vs bare generator", held / _most_streams(load.bare), 0.6, False),
+        *_held_goals(load),
         Goal(
             "LiteLLM's proxy, CPU an event vs ours",
             _best_cpu_us(load.litellm) / _best_cpu_us(ours),
@@ -148,9 +148,14 @@ def _load_goals(load: Load) -> list[Goal]:
     ]
 
 
-def _most_streams(ramp: Ramp) -> int:
-    """Return the most streams that were held, or that were tried."""
-    return (ramp.best or ramp.levels[-1]).streams
+def _held_goals(load: Load) -> list[Goal]:
+    """Return the goal for the streams that are held, or nothing if one of the two servers held all
+    that was tried: then the ratio would be that of the levels, and not of the servers."""
+    ours, bare = load.headrace, load.bare
+    if not (ours.is_bounded and bare.is_bounded and ours.best and bare.best):
+        return []
+    ratio = ours.best.streams / bare.best.streams
+    return [Goal("streams held vs bare generator", ratio, 0.6, is_ceiling=False)]
 
 
 def _best_cpu_us(ramp: Ramp) -> float:

@@ -14,7 +14,11 @@ LEAST_STREAMS = 110
 
 _FULL = Timing(start_s=1.5, settle_s=0.7, window_s=3.0)
 _QUICK = Timing(start_s=0.3, settle_s=0.3, window_s=0.8, quiet_s=0, tries=1)
-_LEVELS = {HEADRACE.name: (50, 110, 150, 190, 240), BARE.name: (150, 280, 400)}
+_LEVELS = {
+    HEADRACE.name: (50, 110, 150, 190, 240, 300, 380, 480, 600),
+    BARE.name: (150, 280, 400, 600, 800, 1_100, 1_500),
+}
+"""Up to more than a server holds: otherwise the number of streams says nothing about it."""
 _LITELLM_LEVELS = (4, 8, 16)
 
 

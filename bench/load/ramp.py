@@ -33,6 +33,11 @@ class Ramp:
         held = [level for level in self.levels if level.holds(BOUND_MS)]
         return max(held, key=lambda level: level.streams, default=None)
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a level did not hold, so that `best` is what the server can do."""
+        return not self.levels[-1].holds(BOUND_MS)
+
     def at(self, streams: int) -> Level:
         """The level of so many streams, or the nearest."""
         return min(self.levels, key=lambda level: abs(level.streams - streams))
