@@ -54,7 +54,7 @@ class Run(RunInput, RecordStream[Event], Generic[OutputT]):
     _noun = "run"
 
     # Few runs set these. An object with more than 30 attributes of its own takes 1.5 KB instead of
-    # 0.3 KB (CPython 3.11 to 3.13), and a server has one of these per stream.
+    # 0.3 KB (measured with CPython 3.11), and a server has one of these per stream.
     _cancel_request: CancelRequested | None = None
     _is_draining = False
     _late_error: HeadraceError | None = None

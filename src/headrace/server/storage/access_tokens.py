@@ -71,7 +71,7 @@ class AccessTokenInfo(msgspec.Struct, frozen=True, kw_only=True):
     last_used_ms: int | None = None
     """When it was used last, to the minute; None if it never was."""
     quota: TokenQuota | None = None
-    """Its limits, or None if it has none."""
+    """Limits of the token, or None if it has none."""
 
     def find_successor_end(self, now_ms: int) -> int | None:
         """Return when a token that replaces this one ends: it lives as long, from now on."""

@@ -21,7 +21,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Folder for the sockets by which workers ask each other for metrics."""
     options: dict[str, Any]
     """The resolved options of `headrace serve`."""
-    gone_node: str | None = None
+    replaced_node: str | None = None
     """Name of the worker that this one replaces, as the database knows it."""
 
 
@@ -29,11 +29,11 @@ class WorkerReady(msgspec.Struct, frozen=True, kw_only=True):
     """The line that a worker sends when it serves."""
 
     node: str | None
-    """Its name in the database."""
+    """Name of the worker in the database."""
     lines: list[str]
     """What to print about the server."""
     warnings: list[str]
-    """What keeps it from answering, such as a missing API key."""
+    """What keeps the server from answering, such as a missing API key."""
 
 
 def encode_line(message: WorkerConfig | WorkerReady) -> bytes:

@@ -99,7 +99,7 @@ class Supervisor:
         node: str | None = None
         while not self._stopping.is_set():
             began_s = time.monotonic()
-            config = msgspec.structs.replace(self._config, number=number, gone_node=node)
+            config = msgspec.structs.replace(self._config, number=number, replaced_node=node)
             end, served_s, ended_node = await self._run_worker(config)
             node = ended_node or node
             if self._stopping.is_set():

@@ -137,7 +137,9 @@ class Output(WholeParts):
         return TextDelta(self._part, text)
 
     def extend_reasoning(self, text: str | None, key: Hashable = None) -> ReasoningDelta | None:
-        """Append reasoning to the open part, like `extend_text`."""
+        """Append reasoning to the open part with this key and return the event, which is not added
+        to the events. Returns None and does nothing unless that is all that `add_reasoning` would
+        do."""
         if not text or (self._thought_key is not key and self._thought_key != key):
             return None
         room = self._room - len(text)

@@ -23,7 +23,7 @@ channel = socket.socket(fileno=int(sys.argv[2]))
 config = json.loads(channel.recv(65536))
 folder = config["folder"]
 with open(f"{folder}/starts", "a") as starts:
-    starts.write(f"{config['number']} {config['gone_node']}\\n")
+    starts.write(f"{config['number']} {config['replaced_node']}\\n")
 {body}
 node = f"node{os.getpid()}"
 channel.sendall(json.dumps({"node": node, "lines": [], "warnings": []}).encode() + b"\\n")

@@ -100,7 +100,7 @@ class _Worker:
     async def _forget_gone_worker(self) -> None:
         """Let the others take the runs of the worker that this one replaces. Its process has ended,
         so there is no need to wait for its lease."""
-        cluster, node = self._service.cluster, self._config.gone_node
+        cluster, node = self._service.cluster, self._config.replaced_node
         if cluster is None or node is None:
             return
         try:

@@ -18,23 +18,23 @@ class UsageLimits(
     """Most that may be used in a minute, a day and a month (UTC). None is no limit."""
 
     requests_per_minute: int | None = None
-    """Requests that begin in a minute."""
+    """Most requests that begin in a minute."""
     tokens_per_minute: int | None = None
-    """Input and output together."""
+    """Most tokens in a minute, input and output together."""
     cost_per_minute: float | None = None
-    """In US dollars."""
+    """Most US dollars in a minute."""
     requests_per_day: int | None = None
-    """Requests that begin in a day."""
+    """Most requests that begin in a day."""
     tokens_per_day: int | None = None
-    """Input and output together."""
+    """Most tokens in a day, input and output together."""
     cost_per_day: float | None = None
-    """In US dollars."""
+    """Most US dollars in a day."""
     requests_per_month: int | None = None
-    """Requests that begin in a month."""
+    """Most requests that begin in a month."""
     tokens_per_month: int | None = None
-    """Input and output together."""
+    """Most tokens in a month, input and output together."""
     cost_per_month: float | None = None
-    """In US dollars."""
+    """Most US dollars in a month."""
 
     @property
     def is_unlimited(self) -> bool:
