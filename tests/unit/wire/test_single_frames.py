@@ -9,8 +9,10 @@ from zlib import crc32
 import pytest
 
 from headrace import Decoder
+from headrace.rehearsal.script import say, think, turn
 from headrace.wire.framing import AWSEventStreamFraming, NDJSONFraming, SSEFraming
 from headrace.wire.limits import WireLimits
+from tests.rehearsal.scripts import FRAMINGS, bytes_of
 
 
 def _chat(delta: str, beside: str = "") -> bytes:
@@ -128,6 +130,41 @@ def test_reads_of_one_frame_give_the_same(
     assert (
         _decode(dialect, framing, [whole[i : i + 1] for i in range(len(whole))], limits) == expected
     )
+
+
+SCRIPT = turn(
+    think(pieces=[f"thought-{number} " for number in range(30)]),
+    say(pieces=[f"word-{number} " for number in range(30)]),
+)
+FAST = ("chat", "anthropic", "responses", "gemini", "ollama", "bedrock")
+"""The dialects that read single deltas without the ledger."""
+
+
+@pytest.mark.parametrize("dialect", FAST)
+def test_a_scripted_answer_is_the_same_in_reads_of_any_size(dialect: str) -> None:
+    reads = bytes_of(SCRIPT, dialect)
+    framing, whole = FRAMINGS.get(dialect, "sse"), b"".join(reads)
+    expected = _decode(dialect, framing, [whole], WireLimits())
+    assert _decode(dialect, framing, reads, WireLimits()) == expected
+
+
+@pytest.mark.parametrize("dialect", FAST)
+def test_most_deltas_do_not_pass_through_frames(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = bytes_of(SCRIPT, dialect)
+    slow: list[bytes] = []
+    feed_frames = Decoder._feed_frames
+
+    def count(decoder: Decoder, data: bytes) -> Any:
+        slow.append(data)
+        return feed_frames(decoder, data)
+
+    monkeypatch.setattr(Decoder, "_feed_frames", count)
+    _decode(dialect, FRAMINGS.get(dialect, "sse"), reads, WireLimits())
+    assert len(reads) > 60
+    # Each part begins and ends with a few events of its own.
+    assert len(slow) <= len(reads) - 50
 
 
 def _decode(dialect: str, framing: str, reads: list[bytes], limits: WireLimits) -> list[Any]:
