@@ -1,8 +1,8 @@
 # One-word targets; run `make` alone for the list.
 
 PYTHON ?= python3
-# Two more than there are cores, because many tests wait.
-WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
+# Three more than there are cores, because many tests wait.
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 3)
 FUZZ_SECONDS ?= 600
 SOAK_RUNS ?= 20000
 SOAK_KILLS ?= 141

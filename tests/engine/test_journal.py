@@ -131,6 +131,8 @@ def test_a_log_that_was_given_up_is_cancelled() -> None:
 class ManualLog:
     """A log that stores nothing until it is told to."""
 
+    is_holding = False
+
     def __init__(self) -> None:
         self.waiting: list[Done] = []
 

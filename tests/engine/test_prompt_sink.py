@@ -25,6 +25,8 @@ Done = Callable[[Exception | None], None]
 class PromptLog:
     """Keeps what it is given a moment later; breaks, or sticks, at some put."""
 
+    is_holding = False
+
     def __init__(self, breaks_at: int = 0, sticks_at: int = 0) -> None:
         self.records: list[Record] = []
         self.puts = 0
@@ -97,6 +99,59 @@ def test_a_log_that_breaks_while_the_provider_is_silent_ends_the_run_at_once() -
     run = play(log, ScriptedTransport([turn(say("a b c"), stall())]))
     assert run.result.error is not None
     assert run.result.error.category == "storage"
+
+
+class HoldingLog(PromptLog):
+    """Says that nothing may begin, until it is released."""
+
+    is_holding = True
+
+    def put(self, records: Sequence[Record], done: Done) -> None:
+        if not self.is_holding:
+            super().put(records, done)
+            return
+        self.puts += 1
+        self._waiting.append((self.puts, records, done))
+
+    def release(self) -> None:
+        self.is_holding = False
+        while self._waiting:
+            self._keep()
+
+
+def test_the_model_is_asked_while_the_log_stores_the_start() -> None:
+    log = PromptLog(sticks_at=1)
+    transport = script()
+
+    async def main() -> None:
+        limits = RunLimits(run_timeout_s=60, closing_s=1)
+        run = agent_for("chat", transport, Bench(), limits).run("Go.", sink=log)
+        async with run:
+            await asyncio.sleep(1)
+            assert transport.opened == 1
+            assert run.records_so_far == []
+            run.cancel("enough")
+
+    run_virtual(main(), leftover=[])
+    assert transport.open_streams == 0
+
+
+def test_the_model_is_not_asked_while_the_log_holds_records_back() -> None:
+    log = HoldingLog()
+    transport = script()
+
+    async def main() -> Run:
+        run = agent_for("chat", transport, Bench()).run("Go.", sink=log)
+        async with run:
+            await asyncio.sleep(1)
+            assert transport.opened == 0
+            log.release()
+            await run.wait()
+        return run
+
+    run = run_virtual(main(), leftover=[])
+    assert transport.opened == 2
+    assert log.records == run.records_so_far
 
 
 def test_a_log_that_never_answers_does_not_keep_a_run_from_ending() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.load.attack import attack
 
-SECONDS = float(os.environ.get("SOAK_ATTACK_SECONDS", "10"))
+SECONDS = float(os.environ.get("SOAK_ATTACK_SECONDS", "120"))
 IS_SOAK = "SOAK_ATTACK_SECONDS" in os.environ
 MAX_DELAY_MS = 50.0
 MAX_MEMORY_BYTES = 300_000_000

@@ -241,6 +241,8 @@ def test_a_hook_that_fails_ends_the_run_with_its_name() -> None:
 class PutSink:
     """A log that stores records a little later."""
 
+    is_holding = False
+
     def __init__(self) -> None:
         self.stored: list[int] = []
 

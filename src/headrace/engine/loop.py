@@ -120,7 +120,7 @@ class Loop:
             effort = self._config.target.request.options.effort
             trace = await self._start_trace()
             start = ev.RunStarted(self._view.run_id, self._config.name, effort, trace)
-            await self._journal.write([start])
+            await self._journal.announce([start])
             return
         progress = self._progress
         resumed: list[Event] = []
@@ -230,7 +230,7 @@ class Loop:
             self._view.message = msgspec.structs.replace(message, usage=self.usage)
         # Set first: `StepStarted` is written even if middleware raises for it.
         self._is_in_step = True
-        await self._journal.write([ev.StepStarted(step)])
+        await self._journal.announce([ev.StepStarted(step)])
         return await self._play_step(step)
 
     async def _play_step(self, step: int) -> FinishReason | None:

@@ -227,7 +227,7 @@ class Decoder:
         ledger = self._ledger
         if not self._has_event or self._first_bytes or ledger is None:
             return
-        has_reader = type(self._require_dialect()).read_delta is not JSONDialect.read_delta
+        has_reader = type(self._require_dialect()).read_delta is not JSONDialect[Any].read_delta
         if has_reader and ledger.surrogate_joiner is None and hasattr(self._framing, "cut_single"):
             self._single = cast("SingleFraming", self._framing)
 

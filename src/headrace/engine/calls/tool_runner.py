@@ -336,7 +336,10 @@ class ToolRunner:
         return tool_error(why)
 
     def _release(self) -> None:
-        """Let go of everything: what is over must not keep itself in memory."""
+        """Let go of everything: what is over must not keep itself in memory. A cancelled task has
+        a traceback, and its frames have the job."""
+        for job in self._jobs.values():
+            job.task = None
         self._jobs.clear()
         self._questioner = None
 

@@ -48,6 +48,10 @@ class AnyJournal(Protocol):
         a sub-agent."""
         ...
 
+    async def announce(self, events: Sequence[Event]) -> None:
+        """Write events, and let the work that they announce begin while the log stores them."""
+        ...
+
     async def wait_for_room(self) -> None:
         """Wait until more events may be `put`."""
         ...

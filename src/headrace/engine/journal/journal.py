@@ -159,6 +159,17 @@ class Journal:
         if self.queue.is_full:
             await self.queue.wait_for_room()
 
+    async def announce(self, events: Sequence[Event]) -> None:
+        """Write events, and let the work that they announce begin while the log stores them.
+
+        It waits as `write()` does if the log holds records back, or if there is middleware, which
+        sees an event before the work begins."""
+        if self._pending is None or self._observers:
+            await self.write(events)
+        elif self._pending.put(events) or self._pending.is_held:
+            await self.flush()
+            await self.queue.wait_for_room()
+
     def _put_nested(self, events: Sequence[Event], path: tuple[str, ...], step: int) -> None:
         if self._pending is not None:
             self._pending.put_nested(events, path, step)

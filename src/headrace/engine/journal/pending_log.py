@@ -66,6 +66,11 @@ class PendingLog:
         """Whether the run must wait for the log: it is far behind, or has failed."""
         return self._count > _MAX_PENDING or self._error is not None
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the log holds records back: what they announce must not begin yet."""
+        return self._sink.is_holding
+
     async def flush(self) -> None:
         """Wait until the log has stored everything. Raises `SinkFailed` once if it failed, or what
         middleware has raised."""

@@ -38,6 +38,11 @@ class PromptSink(Sink, Protocol):
     """A log that accepts records without a wait for each. It is used if no middleware rewrites
     or observes events; records are still not shown before they are stored."""
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether records are held back because nothing may begin now, such as a turn."""
+        ...
+
     def put(self, records: Sequence[Record], done: Callable[[Exception | None], None]) -> None:
         """Store these records after those of earlier calls. Calls `done` on the event loop, in
         the order of the calls. After an error, no later record may be stored."""

@@ -74,6 +74,10 @@ class NestedJournal:
         """Not used: a nested run waits for its events to be written."""
         raise NotImplementedError
 
+    async def announce(self, events: Sequence[Event]) -> None:
+        """Write events and wait until the log has them."""
+        await self.write(events)
+
     async def wait_for_room(self) -> None:
         """Return at once: `write()` waits."""
 

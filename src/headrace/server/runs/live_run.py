@@ -45,6 +45,11 @@ class LogSink:
         self._release: asyncio.Task[None] | None = None
         self.put = self._tail.put if is_current is None else self._put
 
+    @property
+    def is_holding(self) -> bool:
+        """Whether records wait because this server may not begin anything now."""
+        return bool(self._held)
+
     def _put(self, records: Sequence[Record], done: Done) -> None:
         if not self._held and self._may_log(records):
             self._tail.put(records, done)
