@@ -86,6 +86,23 @@ def test_settings_follow_the_user_to_another_browser(
     assert "Dutch" not in there.page.locator(".text").inner_text()
 
 
+def test_the_instructions_of_a_new_conversation_are_shown_before_it_is_loaded(
+    telling: Stage, page: Page
+) -> None:
+    talk = Talk(page, telling.url).open()
+    dialog = _open_settings(page)
+    dialog.get_by_label("Instructions for this conversation").fill("Speak Dutch.")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    # The conversation cannot be loaded: what is shown is what was sent.
+    page.route("**/api/conversations**", lambda route: route.abort())
+    talk.composer.fill("one")
+    page.keyboard.press("Enter")
+    expect(page.locator(".text")).to_contain_text("Speak Dutch.")
+    here = _open_settings(page).get_by_label("Instructions for this conversation")
+    expect(here).to_have_value("Speak Dutch.")
+
+
 def test_a_setting_that_cannot_be_saved_is_told(stage: Stage, page: Page) -> None:
     Talk(page, stage.url).open()
     page.route("**/api/account/settings", lambda route: route.abort())

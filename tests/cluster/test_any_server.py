@@ -17,7 +17,7 @@ import headrace
 from headrace.engine import Agent
 from headrace.rehearsal.request_reader import Heard
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.testing import call, say, think, turn
+from headrace.testing import call, say, stall, think, turn
 from headrace.tools import ToolContext
 from headrace.transport.retry import NEVER
 from tests.cluster.places import SHARED, create_place
@@ -57,6 +57,16 @@ def slow_agent() -> Agent:
         )
     )
     return Agent("vllm:any", transport=transport, policy=NEVER)
+
+
+def once_answering() -> Agent:
+    """An agent whose provider answers "Go." and never ends any other answer."""
+
+    def play(heard: Heard) -> Any:
+        is_first = heard.messages[-1].text == "Go."
+        return turn(say("Yes.")) if is_first else turn(say("Wait."), stall())
+
+    return Agent("vllm:any", transport=ScriptedTransport(play), policy=NEVER)
 
 
 def paying() -> Agent:
@@ -202,7 +212,7 @@ def test_steering_at_another_server_reaches_the_model(three: Three) -> None:
 
 def test_of_many_questions_under_one_message_one_begins(three: Three) -> None:
     async def main() -> None:
-        async with three(slow_agent) as sites:
+        async with three(once_answering) as sites:
             _, conversation, _ = await sites[0].ask("Go.")
 
             async def begin(number: int) -> int:

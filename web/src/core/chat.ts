@@ -523,6 +523,7 @@ export class Chat {
       created_ms: at,
       updated_ms: at,
       leaf_id: null,
+      instructions: pending.ask.instructions ?? null,
     };
     const { text, parentId, attachments = [] } = pending;
     const question =
