@@ -6,14 +6,15 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 # litellm asks the network for prices when it is imported.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 from bench import contest
+from bench.agents import ENGINE, crowd
 from bench.agents import agents as contest_of_agents
-from bench.agents import crowd
 from bench.growth import growths
 from bench.imports import help_cost_ms, import_costs
 from bench.load.gateway import gateway_section, measure_gateways
@@ -26,7 +27,8 @@ from bench.long_runs import section as long_runs_section
 from bench.page.contest import pages
 from bench.page.report import page_goals
 from bench.page.report import section as page_section
-from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page, storage_goals
+from bench.pythons import measure_pythons, pythons_section
+from bench.report import MSGSPEC, OURS, OURS_USED, Figures, goals, page, storage_goals, turn_goals
 from bench.sockets import whole_path
 from bench.storage import measure_storage
 from bench.storage import section as storage_section
@@ -43,75 +45,104 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes; implies --no-write")
     parser.add_argument("--no-write", action="store_true", help="leave docs/performance.md alone")
-    parser.add_argument("--load", action="store_true", help="the server under load alone")
-    parser.add_argument("--path", action="store_true", help="CPU of the whole path alone")
-    parser.add_argument("--long-runs", action="store_true", help="waiting and long runs alone")
-    parser.add_argument("--gateway", action="store_true", help="the gateway under load alone")
-    parser.add_argument("--storage", action="store_true", help="disk, searches and restart alone")
-    parser.add_argument("--stores", action="store_true", help="SQLite, PostgreSQL and Valkey alone")
-    parser.add_argument("--clouds", action="store_true", help="Bedrock and Cohere alone")
-    parser.add_argument("--typed", action="store_true", help="typed results alone")
-    parser.add_argument("--tracing", action="store_true", help="OpenTelemetry alone")
-    parser.add_argument("--page", action="store_true", help="the page in a browser alone")
-    options = parser.parse_args()
-    if options.load:
-        print(load_section(under_load(_tell, is_quick=options.quick)))
-        return
-    if options.path:
-        server_path = measure_path(_tell, is_quick=options.quick)
-        print(path_section(server_path), "", *server_path.goals(), sep="\n")
-        return
-    if options.long_runs:
-        long_runs = measure_long_runs(_tell, is_quick=options.quick)
-        print(long_runs_section(long_runs), "", *long_runs.goals(), sep="\n")
-        return
-    if options.gateway:
-        measured_gateways = measure_gateways(_tell, is_quick=options.quick)
-        print(gateway_section(measured_gateways))
-        print("", *measured_gateways.goals(), sep="\n")
-        return
-    if options.storage:
-        storage = measure_storage(_tell, is_quick=options.quick)
-        print(storage_section(storage))
-        print("\n".join(map(str, storage_goals(storage))))
-        return
-    if options.stores:
-        stores = measure_stores(_tell, is_quick=options.quick)
-        print(stores_section(stores), "", *stores.goals(), sep="\n")
-        return
-    if options.clouds:
-        _print_clouds(is_quick=options.quick)
-        return
-    if options.typed:
-        _print_typed(is_quick=options.quick)
-        return
-    if options.tracing:
-        costs = measure_tracing(_tell, is_quick=options.quick)
-        print(tracing_section(costs), "", *tracing_goals(costs), sep="\n")
-        return
-    if options.page:
-        shown = pages(1 if options.quick else 3, _tell)
-        print(page_section(shown), "", *page_goals(shown), sep="\n")
-        return
-    figures = _measure(scale=10 if options.quick else 1, fewer=3 if options.quick else 1)
+    for name, (about, _) in _PARTS.items():
+        parser.add_argument(f"--{name}", action="store_true", help=f"{about} alone")
+    options = vars(parser.parse_args())
+    is_quick = options["quick"]
+    for name, (_, measure) in _PARTS.items():
+        if options[name.replace("-", "_")]:
+            print(*measure(is_quick), sep="\n")
+            return
+    figures = _measure(scale=10 if is_quick else 1, fewer=3 if is_quick else 1)
     verdicts = goals(figures)
     print("\n".join(map(str, verdicts)))
-    if not (options.quick or options.no_write):
+    if not (is_quick or options["no_write"]):
         PAGE.parent.mkdir(exist_ok=True)
         PAGE.write_text(page(figures, verdicts))
         _tell(f"wrote {PAGE.name}")
 
 
-def _print_clouds(*, is_quick: bool) -> None:
+# -- the parts that can be measured alone: lines to print
+
+
+def _load(is_quick: bool) -> list[object]:
+    return [load_section(under_load(_tell, is_quick=is_quick))]
+
+
+def _path(is_quick: bool) -> list[object]:
+    measured = measure_path(_tell, is_quick=is_quick)
+    return [path_section(measured), "", *measured.goals()]
+
+
+def _long_runs(is_quick: bool) -> list[object]:
+    measured = measure_long_runs(_tell, is_quick=is_quick)
+    return [long_runs_section(measured), "", *measured.goals()]
+
+
+def _gateway(is_quick: bool) -> list[object]:
+    measured = measure_gateways(_tell, is_quick=is_quick)
+    return [gateway_section(measured), "", *measured.goals()]
+
+
+def _storage(is_quick: bool) -> list[object]:
+    measured = measure_storage(_tell, is_quick=is_quick)
+    return [storage_section(measured), "", *storage_goals(measured)]
+
+
+def _stores(is_quick: bool) -> list[object]:
+    measured = measure_stores(_tell, is_quick=is_quick)
+    return [stores_section(measured), "", *measured.goals()]
+
+
+def _clouds(is_quick: bool) -> list[object]:
     events, fewer = (EVENTS // 10, 3) if is_quick else (EVENTS, 1)
-    for measure, unit in ((contest.bedrock, "message"), (contest.cohere, "event")):
-        print(contest.contest_section(measure(events, fewer, _tell), unit) + "\n")
+    measures = ((contest.bedrock, "message"), (contest.cohere, "event"))
+    return [
+        contest.contest_section(measure(events, fewer, _tell), unit) + "\n"
+        for measure, unit in measures
+    ]
 
 
-def _print_typed(*, is_quick: bool) -> None:
+def _typed(is_quick: bool) -> list[object]:
     measured = typed(*((5, 3) if is_quick else (1, 1)), _tell)
-    print("\n\n".join(map(str.strip, typed_sections(measured))))
-    print("", *typed_goals(measured), sep="\n")
+    return [*map(str.strip, typed_sections(measured)), "", *typed_goals(measured)]
+
+
+def _tracing(is_quick: bool) -> list[object]:
+    measured = measure_tracing(_tell, is_quick=is_quick)
+    return [tracing_section(measured), "", *tracing_goals(measured)]
+
+
+def _turns(is_quick: bool) -> list[object]:
+    events, fewer = (EVENTS // 10, 3) if is_quick else (EVENTS, 1)
+    measured = contest_of_agents(events, fewer, _tell)
+    thoughts = thinking(10 if is_quick else 1, 9 // fewer, _tell)
+    return [contest.contest_section(measured, "chunk", ENGINE), "", *turn_goals(measured, thoughts)]
+
+
+def _pythons(is_quick: bool) -> list[object]:
+    return [pythons_section(measure_pythons(_tell, is_quick=is_quick))]
+
+
+def _page(is_quick: bool) -> list[object]:
+    measured = pages(1 if is_quick else 3, _tell)
+    return [page_section(measured), "", *page_goals(measured)]
+
+
+_PARTS: dict[str, tuple[str, Callable[[bool], list[object]]]] = {
+    "turns": ("an agent's turn and the projection of thinking", _turns),
+    "load": ("the server under load", _load),
+    "path": ("CPU of the whole path", _path),
+    "long-runs": ("waiting and long runs", _long_runs),
+    "gateway": ("the gateway under load", _gateway),
+    "storage": ("disk, searches and restart", _storage),
+    "stores": ("SQLite, PostgreSQL and Valkey", _stores),
+    "clouds": ("Bedrock and Cohere", _clouds),
+    "typed": ("typed results", _typed),
+    "tracing": ("OpenTelemetry", _tracing),
+    "pythons": ("the installed Pythons", _pythons),
+    "page": ("the page in a browser", _page),
+}
 
 
 def _measure(scale: int, fewer: int) -> Figures:
@@ -139,6 +170,7 @@ def _measure(scale: int, fewer: int) -> Figures:
     storage = measure_storage(_tell, is_quick=scale > 1)
     long_runs = measure_long_runs(_tell, is_quick=scale > 1)
     shown = pages(3 // fewer, _tell)
+    pythons = measure_pythons(_tell, is_quick=scale > 1)
     imports = import_costs((OURS, OURS_USED, MSGSPEC), 15 // fewer, _tell)
     imports |= import_costs(PEER_IMPORTS, 3 // fewer, _tell)
     return Figures(
@@ -160,6 +192,7 @@ def _measure(scale: int, fewer: int) -> Figures:
         storage=storage,
         long_runs=long_runs,
         pages=shown,
+        pythons=pythons,
         imports=imports,
         help_ms=help_cost_ms(15 // fewer),
     )

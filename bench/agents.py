@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import gc
 import tracemalloc
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from bench import peers, streams
 from bench.contest import Contest
+from bench.engine import engine
 from bench.measure import Contestant, race
 from bench.ours import headrace
-from headrace.engine import Agent, Middleware, RunView
-from headrace.events import Record
+from headrace.engine import Agent
 from headrace.rehearsal.script import say, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
-from headrace.transport.transport import HTTPCall
 
 DECODING = "decoding alone"
 ENGINE = "**Headrace**, `agent.run`, one observer"
@@ -31,62 +30,12 @@ def agents(events: int, fewer: int, tell: Callable[[str], None]) -> Contest:
     reads, least = stream.reads, events * 9 // 10
     contestants = [
         Contestant(DECODING, headrace(reads, "chat", keeps_message=False), 15 // fewer, least),
-        Contestant(ENGINE, _engine(reads), 15 // fewer, least),
+        Contestant(ENGINE, engine(reads), 15 // fewer, least),
         Contestant(PYDANTIC_AI_RUN, peers.pydantic_ai_run(reads), 3 // fewer or 1, events // 10),
         Contestant(OPENAI_AGENTS, peers.openai_agents_run(reads), 3 // fewer or 1, events // 10),
     ]
     race(contestants, tell)
     return Contest("An agent's turn", stream, len(reads), contestants)
-
-
-class Reads:
-    """A transport out of memory."""
-
-    def __init__(self, reads: list[bytes]) -> None:
-        self._reads = reads
-
-    async def open(self, call: HTTPCall) -> _ReadStream:
-        return _ReadStream(self._reads)
-
-    async def aclose(self) -> None:
-        pass
-
-
-class _ReadStream:
-    request_id: str | None = None
-    first_event_by_s: float | None = None
-
-    def __init__(self, reads: list[bytes]) -> None:
-        self._reads = reads
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for read in self._reads:
-            yield read
-
-    async def aclose(self) -> None:
-        pass
-
-
-class _Observer(Middleware):
-    def __init__(self) -> None:
-        self.seen = 0
-
-    def on_event(self, run: RunView, record: Record) -> None:
-        self.seen += 1
-
-
-def _engine(reads: list[bytes]) -> Callable[[], int]:
-    async def main() -> int:
-        agent = Agent(
-            "openai-chat:gpt-5", transport=Reads(reads), api_key="none", middleware=[_Observer()]
-        )
-        seen = 0
-        async with agent.run("How much water reaches the wheel?") as run:
-            async for _ in run:
-                seen += 1
-        return seen
-
-    return lambda: asyncio.run(main())
 
 
 @dataclass

@@ -24,6 +24,7 @@ from bench.long_runs import section as long_runs_section
 from bench.page.contest import Pages
 from bench.page.report import page_goals
 from bench.page.report import section as page_section
+from bench.pythons import VersionFigures, pythons_section
 from bench.sockets import AIOHTTP, STREAM, Path
 from bench.storage import Storage
 from bench.storage import section as storage_section
@@ -81,6 +82,7 @@ class Figures:
     storage: Storage
     long_runs: LongRuns
     pages: Pages | None
+    pythons: list[VersionFigures]
     imports: dict[str, float]
     help_ms: float
     """CPU time of `headrace --help`, interpreter included."""
@@ -102,11 +104,7 @@ def goals(figures: Figures) -> list[Goal]:
         *speed,
         *_path_goals(figures.path),
         *_growth_goals(figures.growths),
-        Goal("tracker, status and projection vs decoding", figures.thinking.ratio, 0.8),
-        Goal("the same, four times the chunks", figures.thinking.growth, 4.4),
-        Goal("an agent's turn vs decoding", figures.agents.ratio(ENGINE, DECODING), 1.7),
-        Goal("pydantic-ai run vs ours", figures.agents.ratio(PYDANTIC_AI_RUN, ENGINE), 40, False),
-        Goal("openai-agents run vs ours", figures.agents.ratio(OPENAI_AGENTS, ENGINE), 25, False),
+        *turn_goals(figures.agents, figures.thinking),
         *typed_goals(figures.typed),
         *tracing_goals(figures.tracing),
         *_load_goals(figures.load),
@@ -117,6 +115,17 @@ def goals(figures: Figures) -> list[Goal]:
         *figures.long_runs.goals(),
         *page_goals(figures.pages),
         *_import_goals(figures.imports, figures.help_ms),
+    ]
+
+
+def turn_goals(turns: Contest, thoughts: Thinking) -> list[Goal]:
+    """Return the goals of an agent's turn, and of what shows its thinking."""
+    return [
+        Goal("tracker, status and projection vs decoding", thoughts.ratio, 0.8),
+        Goal("the same, four times the chunks", thoughts.growth, 4.4),
+        Goal("an agent's turn vs decoding", turns.ratio(ENGINE, DECODING), 1.7),
+        Goal("pydantic-ai run vs ours", turns.ratio(PYDANTIC_AI_RUN, ENGINE), 40, False),
+        Goal("openai-agents run vs ours", turns.ratio(OPENAI_AGENTS, ENGINE), 25, False),
     ]
 
 
@@ -242,6 +251,7 @@ def page(figures: Figures, verdicts: list[Goal]) -> str:
         storage_section(figures.storage),
         long_runs_section(figures.long_runs),
         page_section(figures.pages),
+        *([pythons_section(figures.pythons)] if figures.pythons else []),
         _imports(figures.imports, figures.help_ms),
         "## Goals\n\n" + "\n".join(f"- {goal}" for goal in verdicts),
         _REPEAT,
@@ -286,6 +296,8 @@ make bench ARGS=--clouds        # only decoding of Bedrock and Cohere: prints th
 make bench ARGS=--typed         # only typed results, beside other libraries: prints their sections
 make bench ARGS=--stores        # only SQLite, PostgreSQL and Valkey: prints their section
 make bench ARGS=--tracing       # only what OpenTelemetry adds: prints its section
+make bench ARGS=--pythons       # only decoding and an agent's turn on the installed Pythons
+make bench ARGS=--turns         # only an agent's turn and the projection of thinking
 make bench ARGS=--page          # only the web UI, compared with React: prints its section
 make bench ARGS=--quick         # a tenth of the sizes, as a smoke test; writes nothing
 ```

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from bench import streams
-from bench.agents import Reads
+from bench.engine import Reads
 from bench.goal import Goal
 from bench.measure import Contestant, race
 from headrace.engine import Agent, Middleware

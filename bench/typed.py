@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench import peers
-from bench.agents import Reads
 from bench.contest import Contest, contest_section
+from bench.engine import Reads
 from bench.goal import MAX_PER_DOUBLING, Goal
 from bench.measure import Contestant, race
 from bench.streams import Stream

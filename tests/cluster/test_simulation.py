@@ -19,9 +19,9 @@ FOUND = (10_815, 41_481, 92_892)
 """Seeds above the short form that have found a fault of the servers."""
 _GROUPS = 20
 _MOST = 400
-# Where to begin if a rule is seldom needed: shortly before the first seed that needs it.
-_FIRST = {"begin_checks_key": 650}
 """Most schedules until a broken rule must have been noticed."""
+_FIRST = {"begin_checks_key": 650}
+"""Where to begin if a rule is seldom needed: shortly before the first seed that needs it."""
 
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 
