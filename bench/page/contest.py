@@ -132,8 +132,10 @@ def _peer(browser: Any, url: str, chars: int) -> Sample:
 
 
 def _until(page: Any, condition: str, otherwise: str) -> None:
-    """Ask both pages in the same way: a locator of Playwright searches all elements each time, which
-    would count as work of the page."""
+    """Wait for a condition, asked in the same cheap way of both pages.
+
+    A locator of Playwright searches all elements each time, which would count as work of the page.
+    """
     end_s = time.monotonic() + _PATIENCE_S
     while not page.evaluate(condition):
         assert time.monotonic() < end_s, otherwise
