@@ -11,7 +11,7 @@ import { SSEReader } from "./sse.js";
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
-/** Pause between two reads. What was read is drawn with the next frame, so a word is seen at most 50 ms after it arrived. */
+/** Pause between two reads. Except in a flood, what was read is drawn with the next frame. */
 const READ_MS = 33;
 /** A larger read means that more is waiting, as when a long answer is resumed. */
 const BEHIND_BYTES = 16_384;
