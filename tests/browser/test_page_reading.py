@@ -141,6 +141,19 @@ def test_markdown_looks_like_what_it_is(stage: Stage, talk: Talk) -> None:
     assert _style(text.locator("h1"), "marginTop") == "0px"
 
 
+_WATCH_CODE = """() => {
+    window.settledCode = [];
+    const keywords = (block) =>
+        [...block.querySelectorAll(".hljs-keyword")].map((one) => one.textContent).join(" ");
+    const text = document.querySelector("headrace-chat").shadowRoot.querySelector(".text");
+    new MutationObserver((changes) => {
+        for (const node of changes.flatMap(({ addedNodes }) => [...addedNodes]))
+            if (node.className === "block" && node.querySelector(".copy"))
+                window.settledCode.push(keywords(node));
+    }).observe(text, { childList: true, subtree: true });
+}"""
+
+
 def test_code_in_a_list_shows_no_marks_while_it_streams_and_is_colored_line_by_line(
     stage: Stage, talk: Talk
 ) -> None:
@@ -160,8 +173,10 @@ def test_code_in_a_list_shows_no_marks_while_it_streams_and_is_colored_line_by_l
     expect(text.locator("pre").nth(1)).to_contain_text("whi")
     expect(text.locator(".block").last.locator(".hljs-keyword")).to_have_text("return")
     assert "`" not in (text.text_content() or "")
+    talk.page.evaluate(_WATCH_CODE)
     stage.release(2)
     talk.settle()
+    assert talk.page.evaluate("() => window.settledCode") == ["return while"], "plain for a frame"
 
 
 def test_right_to_left_text_runs_from_the_right(stage: Stage, talk: Talk) -> None:

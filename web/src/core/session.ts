@@ -11,7 +11,10 @@ import { SSEReader } from "./sse.js";
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
-const READ_MS = 20;
+/** Pause between two reads. Except in a flood, what was read is drawn with the next frame. */
+const READ_MS = 33;
+/** A larger read means that more is waiting, as when a long answer is resumed. */
+const BEHIND_BYTES = 16_384;
 const EMPTY_ENDS = 2;
 const HIDDEN_GRACE_MS = 1_000;
 const SIP_MS = 400;
@@ -175,7 +178,7 @@ class Session {
       if (done) return;
       this.#take(events.feed(decoder.decode(value, { stream: true })));
       // Batching small reads costs a fraction of handling them one by one.
-      await new Promise((resolve) => setTimeout(resolve, READ_MS));
+      if (value.length < BEHIND_BYTES) await new Promise((resolve) => setTimeout(resolve, READ_MS));
     }
   }
 

@@ -6,12 +6,7 @@ const MAX_CHARS = 100_000;
 /** The only allowed output: spans with classes around escaped text. */
 const SPANS = /^[^<]*(?:<(?:span class="[\w -]*"|\/span)>[^<]*)*$/;
 
-/** Return the code as safe HTML, or null if the language is unknown or missing. */
-export async function highlight(code: string, language: string): Promise<string | null> {
-  return (await loadHighlighter())(code, language);
-}
-
-/** Load the languages. */
+/** Load the languages. The returned function gives code as safe HTML, or null if its language is unknown or missing. */
 export async function loadHighlighter(): Promise<(code: string, language: string) => string | null> {
   const { hljs } = await import("./grammars.js");
   return (code, language) => colored(hljs, code, language);

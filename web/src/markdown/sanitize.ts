@@ -35,10 +35,19 @@ export async function loadPurifier(): Promise<void> {
   create ??= (await import("dompurify")).default;
 }
 
-/** Text and entities between tags of Markdown that have no attributes: most of what models write. It can do no harm, so it
- * need not be parsed, walked and written again. Tags that a model may write itself are not in it, since they may be open. */
-const PLAIN =
-  /^(?:[^<&]|&(?:amp|lt|gt|quot|#39);|<\/?(?:p|strong|em|del|code|ul|ol|li|blockquote|h[1-6])>|<(?:br|hr)>)*$/;
+const TEXT = "[^<&]|&(?:amp|lt|gt|quot|#39);";
+const LANGUAGE = "[\\w+#.-]{1,32}";
+/** A block of code exactly as html.ts writes it. */
+const CODE =
+  `<figure class="code"(?: data-language="${LANGUAGE}")?><figcaption>(?:${LANGUAGE})?</figcaption>` +
+  `<pre tabindex="0"><code(?: class="language-${LANGUAGE}")?>(?:${TEXT})*</code></pre></figure>`;
+
+/** Text and entities between tags of Markdown that have no attributes, and code: most of what models write. It can do no
+ * harm, so it need not be parsed, walked and written again. Tags that a model may write itself are not in it, since they
+ * may be open. */
+const PLAIN = new RegExp(
+  `^(?:${TEXT}|</?(?:p|strong|em|del|code|ul|ol|li|blockquote|h[1-6])>|<(?:br|hr)>|${CODE})*$`,
+);
 
 export function sanitize(html: string): string {
   if (PLAIN.test(html) && withoutHarm(html) === html) return html;

@@ -25,7 +25,7 @@ import "./markdown-view.js";
 import "./steps-panel.js";
 import { t } from "../languages/language.js";
 
-const DRAW_MS = 40;
+/** Pause between two drawings while more arrives than anybody can read. */
 const FLOOD_MS = 100;
 const FLOOD_CHARS_A_MS = 1;
 
@@ -90,11 +90,16 @@ export class AssistantMessage extends Element {
   /** Draw with the next animation frame; under heavy load less often. */
   #soon(): void {
     if (this.#timer !== undefined || this.#frame) return;
-    const waitMs = this.#drawnAt + (this.#isFlood ? FLOOD_MS : DRAW_MS) - performance.now();
+    const waitMs = this.#isFlood ? this.#drawnAt + FLOOD_MS - performance.now() : 0;
+    if (waitMs <= 0) return this.#next();
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#frame = requestAnimationFrame((at) => this.#draw(at));
+      this.#next();
     }, waitMs);
+  }
+
+  #next(): void {
+    this.#frame = requestAnimationFrame((at) => this.#draw(at));
   }
 
   #draw(at: number): void {

@@ -29,7 +29,7 @@ function enhanceCode(figure: HTMLElement): void {
   if (isDiagram) void import("./diagram.js").then(({ showDiagram }) => showDiagram(figure, text));
   render(html`${isDrawn ? previewButton(figure, text) : isDiagram ? sourceButton(figure) : nothing}${copyButton(() => text, t.copyCode)}`, place);
   bar.append(place);
-  if (language) void setColours(code, text, language);
+  if (language) setColours(code, text, language);
 }
 
 /** What a model has written as a page or a drawing is shown when somebody asks for it, and only then. */
@@ -53,8 +53,16 @@ function foldButton(name: string, picture: IconName, toggle: (event: Event) => v
   return html`<button class="quiet fold" type="button" aria-label=${name} title=${name} aria-expanded="false" @click=${toggle}>${icon(picture)}</button>`;
 }
 
-let colorLines: ((code: HTMLElement, language: string) => void) | undefined;
-let isLoading = false;
+type Highlighter = import("./highlight-code.js").Highlighter;
+
+let highlighter: Highlighter | undefined;
+let loading: Promise<Highlighter> | undefined;
+
+/** Load the highlighter once. It is kept, because even an import of what is loaded takes until after the next paint. */
+function loadHighlighter(): Promise<Highlighter> {
+  loading ??= import("./highlight-code.js").then(async ({ makeHighlighter }) => (highlighter = await makeHighlighter()));
+  return loading;
+}
 
 /** Color the complete lines of code that is being written. */
 export function enhanceTail(tail: HTMLElement): void {
@@ -63,21 +71,20 @@ export function enhanceTail(tail: HTMLElement): void {
   const code = figure?.querySelector("code");
   const language = figure?.dataset["language"];
   if (!code || !language) return;
-  if (colorLines) return colorLines(code, language);
-  if (isLoading) return;
-  isLoading = true;
-  void import("./highlight-code.js").then(async ({ makeLineColorer }) => {
-    colorLines = await makeLineColorer();
+  if (highlighter) return highlighter.colorLines(code, language);
+  if (loading) return;
+  void loadHighlighter().then(() => {
     if (tail.isConnected) enhanceTail(tail);
   });
 }
 
 const MAX_COLOURED_CHARS = 50_000;
 
-async function setColours(code: HTMLElement, text: string, language: string): Promise<void> {
+/** Color complete code, in the same frame if the highlighter is loaded. */
+function setColours(code: HTMLElement, text: string, language: string): void {
   if (text.length > MAX_COLOURED_CHARS) return;
-  const { highlightCode } = await import("./highlight-code.js");
-  await highlightCode(code, text, language);
+  if (highlighter) highlighter.color(code, text, language);
+  else void loadHighlighter().then(({ color }) => color(code, text, language));
 }
 
 const MAX_SET = 200;

@@ -1,29 +1,39 @@
 /** Highlights code and adds the style rules for it. Loaded when the first code block appears. */
 
-import { highlight, loadHighlighter } from "../markdown/highlight.js";
+import { loadHighlighter } from "../markdown/highlight.js";
 import rules from "./styles/code.css";
 
-export async function highlightCode(code: HTMLElement, text: string, language: string): Promise<void> {
-  const html = await highlight(text, language);
-  if (html === null) return;
-  addRules(code.getRootNode());
-  code.innerHTML = html;
+export interface Highlighter {
+  /** Color complete code. */
+  color(code: HTMLElement, text: string, language: string): void;
+  /** Color the complete lines of code that is being written. The work of a line is done once. */
+  colorLines(code: HTMLElement, language: string): void;
 }
 
-/** Return a function that colors the complete lines of code that is being written. It does the work of a line once. */
-export async function makeLineColorer(): Promise<(code: HTMLElement, language: string) => void> {
-  const color = await loadHighlighter();
+/** Load the languages, and return what colors code at once. */
+export async function makeHighlighter(): Promise<Highlighter> {
+  const highlight = await loadHighlighter();
   let known = { lines: "", language: "", html: "" as string | null };
-  return (code, language) => {
-    const text = code.textContent ?? "";
-    const lines = text.slice(0, text.trimEnd().lastIndexOf("\n") + 1);
-    if (lines === "" || lines.length > MAX_LIVE_CHARS) return;
-    if (lines !== known.lines || language !== known.language) known = { lines, language, html: color(lines, language) };
-    if (known.html === null) return;
-    addRules(code.getRootNode());
-    code.innerHTML = known.html;
-    code.append(text.slice(lines.length));
+  return {
+    color(code, text, language) {
+      const html = highlight(text, language);
+      if (html !== null) show(code, html);
+    },
+    colorLines(code, language) {
+      const text = code.textContent ?? "";
+      const lines = text.slice(0, text.trimEnd().lastIndexOf("\n") + 1);
+      if (lines === "" || lines.length > MAX_LIVE_CHARS) return;
+      if (lines !== known.lines || language !== known.language) known = { lines, language, html: highlight(lines, language) };
+      if (known.html === null) return;
+      show(code, known.html);
+      code.append(text.slice(lines.length));
+    },
   };
+}
+
+function show(code: HTMLElement, html: string): void {
+  addRules(code.getRootNode());
+  code.innerHTML = html;
 }
 
 /** Longer code gets its colors when it is complete. */

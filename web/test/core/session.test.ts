@@ -82,6 +82,23 @@ describe("StreamingSessionManager", () => {
     expect(asked).toEqual(["", "4.1"]);
   });
 
+  it("pauses between small reads, and not while more is waiting", async () => {
+    const paused: unknown[] = [];
+    vi.stubGlobal("setTimeout", (work: () => void, ms: number) => (paused.push(ms), real(work, 1)));
+    const pieces = (comment: string): void => {
+      const all = [...WHOLE.slice(0, 3), ...WHOLE.slice(-1)].map((event) => new TextEncoder().encode(comment + event));
+      const body = new ReadableStream({ pull: (controller) => controller.enqueue(all.shift()!) }, { highWaterMark: 0 });
+      vi.stubGlobal("fetch", async () => new Response(body));
+    };
+    pieces("");
+    await watched(new StreamingBus());
+    expect(paused).toHaveLength(WHOLE.slice(0, 3).length + 1);
+    paused.length = 0;
+    pieces(`: ${"x".repeat(20_000)}\n`);
+    await watched(new StreamingBus());
+    expect(paused).toEqual([]);
+  });
+
   it("gives up where a stream is over and never said how", async () => {
     vi.stubGlobal("fetch", async () => new Response(""));
     await expect(watched(new StreamingBus())).rejects.toThrow("lost");

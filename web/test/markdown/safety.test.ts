@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { MarkdownStream, renderBlocks } from "../../src/markdown/blocks.js";
-import { highlight } from "../../src/markdown/highlight.js";
+import { loadHighlighter } from "../../src/markdown/highlight.js";
 import { toHtml } from "../../src/markdown/html.js";
 import { drawMath } from "../../src/markdown/math.js";
 import { sanitize } from "../../src/markdown/sanitize.js";
@@ -90,7 +90,7 @@ test("all payloads in one text, in one table and in one list do no more", () => 
 test("code in every language comes back as spans around escaped text", async () => {
   for (const language of ["xml", "javascript", "php", "css", "bash", "yaml"]) {
     for (const { text } of payloads) {
-      const page = parse((await highlight(text, language)) ?? "");
+      const page = parse(((await loadHighlighter())(text, language)) ?? "");
       const tags = [...page.querySelectorAll("*")];
       expect(tags.every(({ tagName, attributes }) => tagName === "SPAN" && attributes.length <= 1)).toBe(true);
       expect(page.textContent).toBe(text);
@@ -117,7 +117,7 @@ describe("what is returned without a look at its tree", () => {
   const outside = "<p title=\"x\">y</p>";
   test("is the same as what is returned with one", () => {
     // The second element has an attribute, so both are parsed and written again.
-    for (const text of ["a **b** `c`", "- one\n- *two*\n\n> three", "# x & y < z", "1. \"q\" 'r'\n\n---\n"]) {
+    for (const text of ["a **b** `c`", "- one\n- *two*\n\n> three", "# x & y < z", "1. \"q\" 'r'\n\n---\n", "```c++\na < b && \"c\"\n```\n\n- x\n  ```\n  d\n  ```"]) {
       const html = toHtml(text);
       const written = sanitize(html + outside).replace(outside, "");
       expect(parse(sanitize(html)).textContent).toBe(parse(written).textContent);
@@ -127,8 +127,20 @@ describe("what is returned without a look at its tree", () => {
     }
   });
 
+  test("has plain blocks and code in it", () => {
+    const parsed = vi.spyOn(DOMParser.prototype, "parseFromString");
+    for (const text of ["a **b**", "```python\nx = 1 < 2\n```", "- x\n  ```\n  d\n  ```"]) sanitize(toHtml(text));
+    expect(parsed).not.toHaveBeenCalled();
+    sanitize(toHtml("[a](https://b.example)"));
+    expect(parsed).toHaveBeenCalled();
+    parsed.mockRestore();
+  });
+
   test.each([
     "<p onclick=x>a</p>", "<script>a</script>", "<p><img src=x onerror=y></p>", "<p\n>a</p>", "<svg></svg>", "<p/onclick=x>a</p>",
     "<style>a</style>", "<code >a</code >", "<iframe>", "<!-- a -->", "<p>\u202e</p>", "<strong style=x>a</strong>", "&#60;script>",
+    '<figure class="code" onclick="x"><figcaption></figcaption><pre tabindex="0"><code>a</code></pre></figure>',
+    '<figure class="code"><figcaption></figcaption><pre tabindex="0"><code><img src=x onerror=y></code></pre></figure>',
+    '<figure class="code" data-language="a" id="b"><figcaption>a</figcaption><pre tabindex="0"><code>a</code></pre></figure>',
   ])("is not %j", (html) => expect(faults(sanitize(html))).toEqual([]));
 });
