@@ -22,7 +22,7 @@ from tests.engine.resume.scenes import (
 )
 
 # How often each continued run is stopped and continued once more.
-_SECOND_STOPS = int(os.environ.get("HEADRACE_SOAK_STOPS", "4"))
+_SECOND_STOPS = int(os.environ.get("HEADRACE_SOAK_STOPS", "2"))
 _TERMINALS = (ev.RunFinished, ev.RunFailed)
 
 
