@@ -37,6 +37,10 @@ SERVER_SCENARIOS = [
     ("server-initialize", "2025-11-25"),
     ("server-session-lifecycle", "2025-11-25"),
     ("tools-call-with-progress", "2025-11-25"),
+    ("tools-call-with-logging", "2025-11-25"),
+    ("tools-call-sampling", "2025-11-25"),
+    ("tools-call-elicitation", "2025-11-25"),
+    ("resources-subscribe", "2025-11-25"),
     ("tools-call-error", "2026-07-28"),
     ("tools-call-image", "2026-07-28"),
     ("tools-call-audio", "2026-07-28"),
@@ -45,6 +49,15 @@ SERVER_SCENARIOS = [
     ("dns-rebinding-protection", "2026-07-28"),
     ("completion-complete", "2026-07-28"),
     ("caching", "2026-07-28"),
+    ("server-stateless", "2026-07-28"),
+    ("tools-call-mixed-content", "2026-07-28"),
+    ("resources-templates-read", "2026-07-28"),
+    ("prompts-get-with-image", "2026-07-28"),
+    ("input-required-result-multiple-input-requests", "2026-07-28"),
+    ("input-required-result-multi-round", "2026-07-28"),
+    ("input-required-result-non-tool-request", "2026-07-28"),
+    ("input-required-result-tampered-state", "2026-07-28"),
+    ("input-required-result-capability-check", "2026-07-28"),
 ]
 
 pytestmark = [needs_packages, pytest.mark.timeout(WITHIN_S + 60)]

@@ -14,6 +14,7 @@ from headrace.engine import Agent
 from headrace.errors import UsageError
 from headrace.events import LOG_VERSION, Record, RunFinished, UserMessageAdded
 from headrace.log import get_logger
+from headrace.mcp import MCPOffer
 from headrace.messages import Message
 from headrace.server.accounts.identity import Identity
 from headrace.server.accounts.sign_ins import SignIns
@@ -125,6 +126,8 @@ class Service:
         if telemetry is not None:
             self.unstored.on_turn = telemetry.record_turn
         self.uploads = UploadBudget()
+        self.mcp_offer: MCPOffer | None = None
+        """What MCP clients can use beside the agents."""
         self.files: Files = self.storage.files
         """Uploads that are not yet part of a message."""
         self.response_budget = ResponseBudget(settings.send_timeout_s)

@@ -84,7 +84,11 @@ class MCPRoute:
         settings = self._service.settings
         try:
             manager = SessionManager(
-                create_server(self._service.agents, lambda: nullcontext(self._service)),
+                create_server(
+                    self._service.agents,
+                    lambda: nullcontext(self._service),
+                    offer=self._service.mcp_offer,
+                ),
                 _MAX_SESSIONS_PER_USER if settings.has_users else None,
                 session_idle_timeout=_IDLE_S,
                 max_sessions=_MAX_SESSIONS,
