@@ -1,5 +1,5 @@
-"""The Model Context Protocol: the client, with tools, prompts and resources of MCP servers, and what
-a Headrace server offers to other clients.
+"""The Model Context Protocol: tools, prompts and resources of MCP servers, and those that a
+Headrace server offers to MCP clients.
 
 The `mcp` package is imported when a connection is opened, not before.
 """

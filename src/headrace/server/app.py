@@ -104,8 +104,7 @@ def create_app(  # noqa: PLR0913 (what a server can be made of)
         telemetry=telemetry,
     )
     service.titles = None if title_agent is None else TitleWriter(title_agent, service.store)
-    service.files = files or service.files
-    service.mcp_offer = mcp_offer
+    service.files, service.mcp_offer = files or service.files, mcp_offer
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
@@ -117,9 +116,7 @@ def create_app(  # noqa: PLR0913 (what a server can be made of)
         if telemetry is not None:
             await _flush(telemetry)
 
-    routes = _create_routes(service)
-    handlers: Any = {HTTPException: handle_router_error}
-    app = _Application(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app = _create_application(service, lifespan)
     app.add_middleware(SecurityMiddleware, service=service)
     _add_request_log(app, service)
     app.own_middleware = len(app.user_middleware)
@@ -139,6 +136,12 @@ class _Application(Starlette):
         if len(self.user_middleware) == self.own_middleware:
             allow_direct_writes(scope, receive, send)
         await super().__call__(scope, receive, send)
+
+
+def _create_application(service: Service, lifespan: Any) -> _Application:
+    handlers: Any = {HTTPException: handle_router_error}
+    routes = _create_routes(service)
+    return _Application(routes=routes, lifespan=lifespan, exception_handlers=handlers)
 
 
 def _trace(agents: dict[str, Agent], telemetry: Telemetry | None) -> dict[str, Agent]:

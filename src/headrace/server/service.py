@@ -76,6 +76,9 @@ class Service:
     server has left.
     """
 
+    mcp_offer: MCPOffer | None = None
+    """What MCP clients can use beside the agents."""
+
     def __init__(  # noqa: PLR0913 (what a server consists of)
         self,
         agents: Mapping[str, Agent],
@@ -126,8 +129,6 @@ class Service:
         if telemetry is not None:
             self.unstored.on_turn = telemetry.record_turn
         self.uploads = UploadBudget()
-        self.mcp_offer: MCPOffer | None = None
-        """What MCP clients can use beside the agents."""
         self.files: Files = self.storage.files
         """Uploads that are not yet part of a message."""
         self.response_budget = ResponseBudget(settings.send_timeout_s)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any, Final, cast
 
@@ -51,11 +51,15 @@ def create_server(
     use: UseService,
     user: User | None = None,
     offer: MCPOffer | None = None,
+    cleanup: ExitStack | None = None,
 ) -> Server[Any]:
     """Return an MCP server for agents, and the tools, prompts and resources of an offer. `use`
     gives the service for the time of a request. Without a user, the HTTP request must have one.
-    Raises `UsageError` if a tool has the name of an agent."""
+    When `cleanup` is closed, the calls that wait for their clients end. Raises `UsageError` if a
+    tool has the name of an agent."""
     handlers = _Handlers(agents, use, user, offer or MCPOffer())
+    if cleanup is not None:
+        cleanup.callback(handlers.close)
     server: Server[Any] = Server(
         "headrace",
         version=version("headrace"),
@@ -97,6 +101,11 @@ class _Handlers:
         self._calls = HeldCalls()
         self._sessions = ClientSessions()
         offer.listeners.append(self._sessions.notify)
+
+    def close(self) -> None:
+        """End the calls that wait for answers, and the notifications."""
+        self._calls.close()
+        self._offer.listeners.remove(self._sessions.notify)
 
     def find_owner(self, context: Any) -> str:
         """Return the id of the user to whom the state of a call is given."""
