@@ -70,6 +70,7 @@ class ClientLink:
     async def fill(self, form: Form, key: str | None = None) -> Any:
         """Have the user fill in a form, and return the answer. One that does not fit is asked for
         again. Raises `InputDenied`."""
+        why = ""
         for _ in range(_MAX_TRIES):
             result = await self._request(key, form.request)
             try:

@@ -10,6 +10,7 @@ import msgspec
 from headrace.events import InputRequested, JSONObject
 from headrace.tools import InputDenied
 from headrace.typed.output_type import Mismatch, OutputType
+from headrace.wire.json.value import as_object
 
 _ANSWER: Final = "answer"
 _APPROVE: Final = "approve"
@@ -57,7 +58,7 @@ def create_approval(message: str, name: str, args: Any) -> Form:
 
 def is_approved(value: Any) -> bool:
     """Return whether the answer to an approval is a yes."""
-    return isinstance(value, dict) and value.get(_APPROVE) is True
+    return as_object(value).get(_APPROVE) is True
 
 
 def create_form(event: InputRequested) -> Form:
