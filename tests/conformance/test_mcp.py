@@ -50,6 +50,7 @@ SERVER_SCENARIOS = [
     ("completion-complete", "2026-07-28"),
     ("caching", "2026-07-28"),
     ("server-stateless", "2026-07-28"),
+    ("http-header-validation", "2026-07-28"),
     ("tools-call-mixed-content", "2026-07-28"),
     ("resources-templates-read", "2026-07-28"),
     ("prompts-get-with-image", "2026-07-28"),
