@@ -37,6 +37,10 @@ SERVER_SCENARIOS = [
     ("server-initialize", "2025-11-25"),
     ("server-session-lifecycle", "2025-11-25"),
     ("tools-call-with-progress", "2025-11-25"),
+    ("tools-call-with-logging", "2025-11-25"),
+    ("tools-call-sampling", "2025-11-25"),
+    ("tools-call-elicitation", "2025-11-25"),
+    ("resources-subscribe", "2025-11-25"),
     ("tools-call-error", "2026-07-28"),
     ("tools-call-image", "2026-07-28"),
     ("tools-call-audio", "2026-07-28"),
@@ -45,6 +49,16 @@ SERVER_SCENARIOS = [
     ("dns-rebinding-protection", "2026-07-28"),
     ("completion-complete", "2026-07-28"),
     ("caching", "2026-07-28"),
+    ("server-stateless", "2026-07-28"),
+    ("http-header-validation", "2026-07-28"),
+    ("tools-call-mixed-content", "2026-07-28"),
+    ("resources-templates-read", "2026-07-28"),
+    ("prompts-get-with-image", "2026-07-28"),
+    ("input-required-result-multiple-input-requests", "2026-07-28"),
+    ("input-required-result-multi-round", "2026-07-28"),
+    ("input-required-result-non-tool-request", "2026-07-28"),
+    ("input-required-result-tampered-state", "2026-07-28"),
+    ("input-required-result-capability-check", "2026-07-28"),
 ]
 
 pytestmark = [needs_packages, pytest.mark.timeout(WITHIN_S + 60)]
@@ -102,9 +116,16 @@ def test_the_client_passes_a_scenario(scenario: str, revision: str, tmp_path: Pa
 def test_the_server_passes_the_scenarios_for_what_it_offers(tmp_path: Path):
     async def main() -> None:
         async with serve(tmp_path) as url:
-            for scenario, revision in SERVER_SCENARIOS:
+            slots = asyncio.Semaphore(2)
+
+            async def examine(scenario: str, revision: str) -> None:
                 given = ("--scenario", scenario, "--spec-version", revision)
-                await run_suite(tmp_path, "server", "--url", url, *given)
+                async with slots:
+                    await run_suite(tmp_path, "server", "--url", url, *given)
+
+            async with asyncio.TaskGroup() as group:
+                for scenario, revision in SERVER_SCENARIOS:
+                    group.create_task(examine(scenario, revision))
 
     asyncio.run(main())
 

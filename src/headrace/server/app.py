@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from headrace import __version__
 from headrace.engine import Agent
 from headrace.errors import UsageError
+from headrace.mcp import MCPOffer
 from headrace.prices import load_prices
 from headrace.server.agent_config import describe_agent
 from headrace.server.api import ModelList
@@ -72,6 +73,7 @@ def create_app(  # noqa: PLR0913 (what a server can be made of)
     files: Files | None = None,
     telemetry: Telemetry | None = None,
     title_agent: Agent | None = None,
+    mcp_offer: MCPOffer | None = None,
     **settings: Any,
 ) -> Starlette:
     """Create an application that serves an agent, or several by name; the first is the default.
@@ -81,7 +83,8 @@ def create_app(  # noqa: PLR0913 (what a server can be made of)
     `log` that of a Valkey or Redis beside it, for the records of live runs. `log` and `store` can
     also be objects that replace the SQLite storage; give both or none, since the store commits the
     end of a log together with its message. `files` keeps uploads elsewhere. `title_agent` writes
-    the titles of conversations, instead of the beginning of the question. `gateway` offers models
+    the titles of conversations, instead of the beginning of the question. `mcp_offer` has tools,
+    prompts and resources for MCP clients, beside the agents. `gateway` offers models
     of providers to the clients of other APIs. `telemetry` records runs and HTTP requests with
     OpenTelemetry. The service is at `app.state.service`. An application that mounts this one enters
     it as a context in its own lifespan; otherwise the first request opens it, and nothing drains
@@ -101,7 +104,7 @@ def create_app(  # noqa: PLR0913 (what a server can be made of)
         telemetry=telemetry,
     )
     service.titles = None if title_agent is None else TitleWriter(title_agent, service.store)
-    service.files = files or service.files
+    service.files, service.mcp_offer = files or service.files, mcp_offer
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
@@ -113,9 +116,7 @@ def create_app(  # noqa: PLR0913 (what a server can be made of)
         if telemetry is not None:
             await _flush(telemetry)
 
-    routes = _create_routes(service)
-    handlers: Any = {HTTPException: handle_router_error}
-    app = _Application(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+    app = _create_application(service, lifespan)
     app.add_middleware(SecurityMiddleware, service=service)
     _add_request_log(app, service)
     app.own_middleware = len(app.user_middleware)
@@ -135,6 +136,12 @@ class _Application(Starlette):
         if len(self.user_middleware) == self.own_middleware:
             allow_direct_writes(scope, receive, send)
         await super().__call__(scope, receive, send)
+
+
+def _create_application(service: Service, lifespan: Any) -> _Application:
+    handlers: Any = {HTTPException: handle_router_error}
+    routes = _create_routes(service)
+    return _Application(routes=routes, lifespan=lifespan, exception_handlers=handlers)
 
 
 def _trace(agents: dict[str, Agent], telemetry: Telemetry | None) -> dict[str, Agent]:

@@ -14,6 +14,7 @@ from headrace.engine import Agent
 from headrace.errors import UsageError
 from headrace.events import LOG_VERSION, Record, RunFinished, UserMessageAdded
 from headrace.log import get_logger
+from headrace.mcp import MCPOffer
 from headrace.messages import Message
 from headrace.server.accounts.identity import Identity
 from headrace.server.accounts.sign_ins import SignIns
@@ -74,6 +75,9 @@ class Service:
     Use it with `async with`, or `open()` and `close()` it. Opening closes the runs that a killed
     server has left.
     """
+
+    mcp_offer: MCPOffer | None = None
+    """What MCP clients can use beside the agents."""
 
     def __init__(  # noqa: PLR0913 (what a server consists of)
         self,

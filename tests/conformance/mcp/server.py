@@ -1,7 +1,6 @@
-"""The server that the MCP conformance suite examines: Headrace with agents on scripted models.
+"""The server that the MCP conformance suite examines: agents on scripted models, and an offer.
 
-`python server.py FOLDER` prints its address. The names of the agents are those of the tools that
-the suite calls. What agents cannot give is listed in `baseline.yml`.
+`python server.py FOLDER` prints its address. The names are those that the suite calls.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import sys
 
 import msgspec
+from offer import OFFER, PIXEL, SOUND
 
 from headrace import Agent, ReplayTransport
 from headrace.rehearsal.script import Line, call, refuse, say, turn
@@ -20,11 +20,6 @@ from headrace.tools.builtin import default_tools
 from headrace.transport.retry import NEVER
 
 MANY = 50
-PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5E"
-    "rkJggg=="
-)
-SOUND = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
 
 
 def create_agent(*turns: list[Line]) -> Agent:
@@ -71,7 +66,7 @@ AGENTS = {
 if __name__ == "__main__":
     listener = open_listener("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    app = create_app(AGENTS, data=sys.argv[1])
+    app = create_app(AGENTS, data=sys.argv[1], mcp_offer=OFFER)
 
     def tell() -> None:
         sys.stdout.write(f"http://127.0.0.1:{port}/mcp\n")

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from headrace.engine import AlreadyAnswered, Run
 from headrace.errors import RequestFailed, UsageError
@@ -71,14 +71,25 @@ STATUS: dict[ErrorCategory, int] = {
 """The HTTP status of an answer that failed before it began, by the category of its error."""
 
 
+AskClient: TypeAlias = Callable[[Run[Any], InputRequested], None]
+"""Called when a run asks for input. It must not wait; the answer is given with `Run.answer()`."""
+
+
 class UnstoredRun:
     """A run with its log in memory, which has begun to answer.
 
     Read it with `next_batch()`, and call `aclose()` at the end in any case.
     """
 
-    def __init__(self, run_id: str, stream: RecordStream[Any], asked: IncomingRequest) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        stream: RecordStream[Any],
+        asked: IncomingRequest,
+        ask: AskClient | None = None,
+    ) -> None:
         self.id = run_id
+        self._ask = ask
         self.asked = asked
         self.tee: ByteTee | None = getattr(stream, "tee", None)
         """The bytes of the provider, if they can be passed on unchanged."""
@@ -192,7 +203,7 @@ class UnstoredRun:
         batch = await self._stream.next_records()
         self.records += batch
         if self._run is not None:
-            _deny_requests(self._run, batch)
+            _ask_client(self._run, batch, self._ask or _deny)
         return batch
 
     def interrupt(self, why: str) -> None:
@@ -243,9 +254,15 @@ class UnstoredRuns:
         return len(self._runs)
 
     async def start(
-        self, user: User, door: str, offer: Offer, asked: IncomingRequest
+        self,
+        user: User,
+        door: str,
+        offer: Offer,
+        asked: IncomingRequest,
+        ask: AskClient | None = None,
     ) -> UnstoredRun:
         """Ask, and wait until the model begins to answer. `door` is the name of the protocol.
+        `ask` is called when the run asks for input; without it, what a run asks for is denied.
 
         A stream begins without an answer if the model thinks for too long, because proxies close
         connections without traffic. Raises an `HTTPError` if the request cannot be made or is
@@ -258,7 +275,7 @@ class UnstoredRuns:
             stream = offer.open(asked, run_id=run_id, user=user.owner)
         except UsageError as error:
             raise DoorError(400, "cannot_ask", str(error)) from None
-        run = UnstoredRun(run_id, stream, asked)
+        run = UnstoredRun(run_id, stream, asked, ask)
         started_ms = self._clock()
         try:
             watcher = self._watchers.enter(user)
@@ -306,13 +323,17 @@ class UnstoredRuns:
             run.interrupt("the server is stopping")
 
 
-def _deny_requests(run: Run[Any], batch: Sequence[Record]) -> None:
-    """Deny what the run asks a person for."""
+def _ask_client(run: Run[Any], batch: Sequence[Record], ask: AskClient) -> None:
+    """Pass on what the run asks a person for."""
     for record in batch:
         if isinstance(record.event, InputRequested):
-            # Another part of the program may have answered.
-            with suppress(AlreadyAnswered):
-                run.answer(record.event.request_id, "denied", reason=_DENIED)
+            ask(run, record.event)
+
+
+def _deny(run: Run[Any], event: InputRequested) -> None:
+    # Another part of the program may have answered.
+    with suppress(AlreadyAnswered):
+        run.answer(event.request_id, "denied", reason=_DENIED)
 
 
 def _outcome_of(end: object) -> str:

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from argparse import Namespace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from headrace.cli.option import data_folder
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from headrace.engine import Agent
+    from headrace.mcp import MCPOffer
 
 
 def run(options: Namespace) -> int:
@@ -37,11 +39,34 @@ def run(options: Namespace) -> int:
         source.hold()
     agent.check()
     print_log(logging.DEBUG if options.verbose else logging.WARNING)
-    asyncio.run(_serve(agent, data))
+    asyncio.run(_serve(agent, data, _load_offer(agent, options.offer, has_tools=options.tools)))
     return 0
 
 
-async def _serve(agent: Agent, data: Path) -> None:
+def _load_offer(agent: Agent, where: str | None, *, has_tools: bool) -> MCPOffer:
+    """Return the offer `module:name`, with the functions of the agent if they are wanted. Raises
+    `UsageError` if it cannot be loaded."""
+    from headrace.engine.nested.agent_tool import AgentTool
+    from headrace.mcp import MCPOffer
+    from headrace.tools import Tool
+
+    offer = MCPOffer()
+    if where is not None:
+        module, _, name = where.partition(":")
+        try:
+            offer = getattr(import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise UsageError(f"{where}: {error}") from None
+        if not isinstance(offer, MCPOffer):
+            raise UsageError(f"{where} is not a headrace.mcp.MCPOffer")
+    if has_tools:
+        for tool in agent.tools.all:
+            if isinstance(tool, Tool) and not isinstance(tool, AgentTool):
+                offer.tools.setdefault(tool.name, tool)
+    return offer
+
+
+async def _serve(agent: Agent, data: Path, offer: MCPOffer) -> None:
     from mcp.server.stdio import stdio_server
 
     from headrace.cli.commands.mcp.folder_service import FolderService
@@ -49,6 +74,6 @@ async def _serve(agent: Agent, data: Path) -> None:
     from headrace.server.storage.access_tokens import LOCAL_USER
 
     service = FolderService(agent, data)
-    server = create_server({"default": agent}, service.use, LOCAL_USER)
+    server = create_server({"default": agent}, service.use, LOCAL_USER, offer)
     async with stdio_server() as (read_stream, write_stream):
         await server.run(read_stream, write_stream, server.create_initialization_options())

@@ -1,4 +1,4 @@
-"""The Model Context Protocol: the agents of a server as tools, its conversations as resources.
+"""The Model Context Protocol: agents and an `MCPOffer` for MCP clients, conversations as resources.
 
 The `mcp` package is imported with the first request, not before.
 """

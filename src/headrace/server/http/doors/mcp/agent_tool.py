@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import mcp_types as types
@@ -13,17 +14,21 @@ import msgspec
 
 from headrace.content import TextContent
 from headrace.encoders import Options, Request
-from headrace.engine import Agent
-from headrace.events import JSONObject, RunFailed, RunFinished, TurnFailed
+from headrace.engine import Agent, AlreadyAnswered, Run
+from headrace.errors import UsageError
+from headrace.events import InputRequested, JSONObject, RunFailed, RunFinished, TurnFailed
 from headrace.messages import Message
 from headrace.messages.message import MediaPart
 from headrace.readers import IncomingRequest
+from headrace.server.http.doors.mcp.client_link import ClientLink
+from headrace.server.http.doors.mcp.form import create_form, is_approved
 from headrace.server.http_error import HTTPError
 from headrace.server.runs.offer import AgentOffer
 from headrace.server.runs.unstored import UnstoredRun
 from headrace.server.service import Service
 from headrace.server.storage.access_tokens import User
 from headrace.status import StatusReader
+from headrace.tools import InputDenied
 from headrace.typed.json_schema import VALUE_KEY
 
 _DOOR: Final = "mcp"
@@ -35,8 +40,6 @@ _TASK: Final[JSONObject] = {
 _MAX_NAME_CHARS: Final = 64
 _NO_TASK: Final = "Do what your instructions say."
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_.-]+")
-
-Report = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 def name_agents(agents: Mapping[str, Agent]) -> dict[str, str]:
@@ -53,7 +56,7 @@ def name_agents(agents: Mapping[str, Agent]) -> dict[str, str]:
     return names
 
 
-def describe_tool(tool_name: str, name: str, agent: Agent) -> types.Tool:
+def describe_agent(tool_name: str, name: str, agent: Agent) -> types.Tool:
     """Return the description of an agent for MCP clients."""
     output = agent.output_type
     default = f"Ask the agent {name}, which answers with {agent.model_name}."
@@ -71,10 +74,10 @@ def describe_tool(tool_name: str, name: str, agent: Agent) -> types.Tool:
 
 
 async def answer_call(
-    service: Service, user: User, name: str, arguments: JSONObject, report: Report
+    service: Service, user: User, name: str, arguments: JSONObject, link: ClientLink
 ) -> types.CallToolResult:
-    """Run an agent for a call, and report what it is doing. The run ends if the task is cancelled.
-    What goes wrong becomes an error result."""
+    """Run an agent for a call, report what it is doing, and ask the user of the client what the
+    run asks for. The run ends if the task is cancelled. What goes wrong becomes an error result."""
     task = arguments.get("task")
     if task is None and service.agents[name].instructions:
         task = _NO_TASK
@@ -82,30 +85,51 @@ async def answer_call(
         return _refuse("expected the argument task, a text that is not empty")
     if len(task) > _MAX_TASK_CHARS:
         return _refuse(f"the task has more than {_MAX_TASK_CHARS} characters")
-    work = asyncio.ensure_future(_run_agent(service, user, name, task, report))
-    try:
-        return await asyncio.shield(work)
-    finally:
-        # A cancelled request must not wait for the end of the run.
-        work.cancel()
+    return await _run_agent(service, user, name, task, link)
 
 
 async def _run_agent(
-    service: Service, user: User, name: str, task: str, report: Report
+    service: Service, user: User, name: str, task: str, link: ClientLink
 ) -> types.CallToolResult:
     agent = service.agents[name]
     message = Message(role="user", content=(TextContent(task),))
     request = Request(model=name, messages=(message,), options=Options())
     asked = IncomingRequest(request=request, is_stream=True)
+    answering: set[asyncio.Task[None]] = set()
+
+    def ask(run: Run[Any], event: InputRequested) -> None:
+        task = asyncio.ensure_future(_answer(run, event, link))
+        answering.add(task)
+        task.add_done_callback(answering.discard)
+
     try:
-        run = await service.unstored.start(user, _DOOR, AgentOffer(name, agent), asked)
+        run = await service.unstored.start(user, _DOOR, AgentOffer(name, agent), asked, ask)
     except HTTPError as error:
         return _refuse(_describe_error(error))
     try:
-        await _follow(run, report)
+        await _follow(run, link)
         return _to_result(run, agent)
     finally:
+        for waiting in answering:
+            waiting.cancel()
         await run.aclose()
+
+
+async def _answer(run: Run[Any], event: InputRequested, link: ClientLink) -> None:
+    """Ask the user of the client what a run asks for, and tell the run."""
+    # The run may have ended meanwhile, or another part of the program may have answered.
+    with suppress(AlreadyAnswered, UsageError):
+        try:
+            value = await link.fill(create_form(event), event.request_id)
+        except InputDenied as error:
+            run.answer(event.request_id, "denied", reason=str(error))
+            return
+        if event.kind != "approval":
+            run.answer(event.request_id, value=value)
+        elif is_approved(value):
+            run.answer(event.request_id)
+        else:
+            run.answer(event.request_id, "denied", reason="the user did not allow it")
 
 
 def _describe_error(error: HTTPError) -> str:
@@ -116,14 +140,14 @@ def _describe_error(error: HTTPError) -> str:
     return f"{error.message}: try again in {max(1, math.ceil(wait_s))} seconds"
 
 
-async def _follow(run: UnstoredRun, report: Report) -> None:
+async def _follow(run: UnstoredRun, link: ClientLink) -> None:
     """Read a run to its end, and report the status phrases."""
     reader, count = StatusReader(), 0
     while batch := await run.next_batch():
         for record in batch:
             for status in reader.feed(record):
                 count += 1
-                await report(count, None, status.text)
+                await link.context.session.report_progress(count, None, status.text)
 
 
 def _to_result(run: UnstoredRun, agent: Agent) -> types.CallToolResult:

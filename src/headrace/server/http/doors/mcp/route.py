@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, Final
 
 from starlette.requests import Request
@@ -56,7 +56,9 @@ class MCPRoute:
             raise HTTPError(503, "stopping", "the server is stopping", retry_after_s=1.0)
         # A session can be used only by the user who has opened it.
         token = AccessToken(token="", client_id=user.owner, scopes=[])
-        scope = {**scope, USER_KEY: user, "user": AuthenticatedUser(token)}
+        # Spaces around a value are not part of it, but the parser may have left them.
+        headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        scope = {**scope, "headers": headers, USER_KEY: user, "user": AuthenticatedUser(token)}
         manager = await self._open()
         is_ended = asyncio.Event()
         # The stream of a session would keep the server from stopping.
@@ -81,10 +83,15 @@ class MCPRoute:
         from headrace.server.http.doors.mcp.agent_server import create_server
         from headrace.server.http.doors.mcp.session_manager import SessionManager
 
-        settings = self._service.settings
+        settings, cleanup = self._service.settings, ExitStack()
         try:
             manager = SessionManager(
-                create_server(self._service.agents, lambda: nullcontext(self._service)),
+                create_server(
+                    self._service.agents,
+                    lambda: nullcontext(self._service),
+                    offer=self._service.mcp_offer,
+                    cleanup=cleanup,
+                ),
                 _MAX_SESSIONS_PER_USER if settings.has_users else None,
                 session_idle_timeout=_IDLE_S,
                 max_sessions=_MAX_SESSIONS,
@@ -97,6 +104,8 @@ class MCPRoute:
             if not ready.done():
                 ready.set_exception(error)
             raise
+        finally:
+            cleanup.close()
 
     async def _close(self) -> None:
         task, self._task, self._starting = self._task, None, None

@@ -1,0 +1,74 @@
+"""`MCPResource`: something that MCP clients can read at a URI."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+from headrace.errors import UsageError
+
+_VARIABLE = re.compile(r"\{(\w+)\}")
+
+
+class MCPResource:
+    """A text or bytes at a URI, or the function that returns them.
+
+    A URI with variables, such as `notes://{id}`, is a template: the function gets their values as
+    keyword arguments. A value has no slash and is not `..`, so that it cannot leave a folder. A
+    function that is not async runs in a thread; if it raises `LookupError`, there is no such
+    resource. Raises `UsageError` for a template without a function.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        content: str | bytes | Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        media_type: str | None = None,
+    ) -> None:
+        self.uri = uri
+        self.name = name or uri
+        self.description = description
+        self._content = content
+        is_binary = isinstance(content, bytes)
+        self.media_type = media_type or ("application/octet-stream" if is_binary else "text/plain")
+        self.variables: tuple[str, ...] = tuple(_VARIABLE.findall(uri))
+        if self.variables and not callable(content):
+            raise UsageError(f"the resource {uri} has variables, so its content must be a function")
+        pieces = _VARIABLE.split(uri)
+        self._pattern = re.compile(
+            "".join(f"(?P<{p}>[^/]+)" if at % 2 else re.escape(p) for at, p in enumerate(pieces))
+        )
+
+    @property
+    def is_template(self) -> bool:
+        """Whether the URI has variables."""
+        return bool(self.variables)
+
+    def match(self, uri: str) -> dict[str, str] | None:
+        """Return the values of the variables in a URI, or None if the URI is another one."""
+        found = self._pattern.fullmatch(uri)
+        if found is None:
+            return None
+        values = {name: unquote(value) for name, value in found.groupdict().items()}
+        is_unsafe = any(v in (".", "..") or re.search(r"[/\\\0]", v) for v in values.values())
+        return None if is_unsafe else values
+
+    async def read(self, values: dict[str, str]) -> str | bytes:
+        """Return the content. Raises what its function raises, and `TypeError` if the function
+        returns neither a text nor bytes."""
+        content: Any = self._content
+        if callable(content):
+            if inspect.iscoroutinefunction(content):
+                content = await content(**values)
+            else:
+                content = await asyncio.to_thread(content, **values)
+        if not isinstance(content, str | bytes):
+            raise TypeError(f"the resource {self.uri} is a {type(content).__name__}, not a text")
+        return content
