@@ -20,7 +20,7 @@ from headrace.projections.thinking.input import CLOSING_WORDS, InputEvent, to_fr
 from headrace.projections.thinking.tool_calls import ThinkingToolCalls
 from headrace.status.answer_text import AnswerText
 from headrace.status.reader import StatusReader
-from headrace.status.reasoning_reader import ReasoningReader
+from headrace.status.reasoning_reader import MAX_PLAIN, ReasoningReader, find_mark
 
 TextShape: TypeAlias = Literal["text_delta", "openai"]
 _SOURCES: dict[str, fr.StatusWord] = {
@@ -66,6 +66,10 @@ class ThinkingProjection:
         # The part of the latest delta. The next delta nearly always belongs to it too.
         self._part = -1
         self._thinking: ReasoningReader | None = None
+        # The part whose next delta needs no more than its frame if it has no mark, or -1, and where
+        # its reader takes such deltas.
+        self._plain_part = -1
+        self._plain: list[str] = []
         # The texts that are shown, by part.
         self._texts: dict[int, AnswerText] = {}
         self._calls = ThinkingToolCalls()
@@ -83,6 +87,18 @@ class ThinkingProjection:
     def feed(self, record: Record) -> list[ThinkingFrame]:
         """Return the frames of the next record."""
         event = record.event
+        if type(event) is ReasoningDelta and event.part == self._plain_part and not record.path:
+            # Fast path: one more word of a sentence, nine of ten deltas of reasoning. It takes a
+            # third of the time of `_thought`.
+            text = event.text
+            if find_mark(text) is None and text and len(self._plain) < MAX_PLAIN:
+                self._plain.append(text)
+                if self._thought_room > 0:
+                    self._thoughts.append(text)
+                    self._thought_room -= len(text)
+                self._at_ms = at_ms = record.at_ms
+                return [ThinkingDelta(text, at_ms)]
+        self._plain_part = -1
         if record.path:
             return self._feed_nested(record)
         if self._is_over:
@@ -141,6 +157,8 @@ class ThinkingProjection:
             self._thoughts.append(text)
             self._thought_room -= len(text)
         if text and status is None and begun is None and self._status.waiting is None:
+            if self._thinking.takes_plain:
+                self._plain_part, self._plain = event.part, self._thinking.plain
             return [ThinkingDelta(text, at_ms)]
         said = self._status.take_due(at_ms)
         if status is not None:
