@@ -153,14 +153,15 @@ class PhaseTracker:
 
     def feed(self, record: Record) -> list[Notice]:
         """Return the notices of the next record."""
-        event = record.event
+        event: Any = record.event
         kind = type(event)
         if kind is ReasoningDelta or kind is TextDelta:
             context = self._context
-            if context is None or event.part != self._part or record.path != self._path:  # type: ignore[union-attr]
-                return self._delta(record, event)  # type: ignore[arg-type]
+            if context is None or event.part != self._part or record.path != self._path:
+                return self._delta(record, event)
             # Fast path: one more delta of the part before, which changes no status.
-            text, stats = event.text, self._stats  # type: ignore[union-attr]
+            text = event.text
+            stats = self._stats
             if kind is ReasoningDelta:
                 stats.reasoning_deltas += 1
                 stats.reasoning_chars += len(text)

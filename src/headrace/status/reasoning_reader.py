@@ -26,8 +26,6 @@ _FENCE = re.compile(r"\s*(?:```|~~~)(?!.*(?:```|~~~))")
 _FOREIGN = re.compile(r"\s*(?:```|~~~|>|\|)|(?:\t| {4})(?!\s*(?:[-*+•]|\d+[.)])\s)")
 find_mark = re.compile(r"[\[`.!?\n。！？]").search
 """Finds the first character that may end a sentence, or begin a marker or code."""
-MAX_PLAIN = 64
-"""How many pieces of text may be in `ReasoningReader.plain`."""
 _DOUBLE_QUOTES = re.compile(r'["“”「」『』]')
 
 
@@ -45,25 +43,20 @@ class ReasoningReader:
         self._is_in_code = False
         self._is_foreign = False
         self._is_quoted = False
-        self.plain: list[str] = []
-        """Deltas without a mark that came after the last `feed()`. Callers add to it while
-        `takes_plain`, in place of `feed()`, which would return the same text and no status."""
 
     @property
     def takes_plain(self) -> bool:
-        """Whether a delta in which `find_mark` finds nothing may be added to `plain`."""
+        """Whether a delta in which `find_mark` finds nothing may be passed to `skip()`."""
         return not self._markers.is_busy and self._sentences.needs_mark
 
-    def _read_plain(self) -> None:
-        text = "".join(self.plain)
-        self.plain.clear()
+    def skip(self, text: str) -> None:
+        """Take one or more deltas without a mark, if `takes_plain`. `feed()` would return the same
+        text, and no status."""
         self._markers.pass_on(text)
         self._sentences.skip(text)
 
     def feed(self, text: str) -> tuple[str, StatusChanged | None]:
         """Read a delta; return its text without markers, and the best status or None."""
-        if self.plain:
-            self._read_plain()
         markers = self._markers
         if not markers.is_busy and "[" not in text and "`" not in text:
             if text.isspace():
@@ -82,8 +75,6 @@ class ReasoningReader:
 
     def close(self) -> StatusChanged | None:
         """End the part, which completes its last phrase; return that status or None."""
-        if self.plain:
-            self._read_plain()
         return self._best(self._sentences.close())
 
     def read_all(self, text: str) -> list[StatusChanged]:

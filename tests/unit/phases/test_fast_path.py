@@ -1,5 +1,6 @@
 """Repeated deltas take the fast path of the phase tracker, with the same notices."""
 
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
 from typing import Any
@@ -34,7 +35,9 @@ EVENTS = st.one_of(
     st.builds(ev.OutputFinished, st.sampled_from((0, 1)), st.just(END_TURN)),
     st.just(ev.TurnFinished(reason=END_TURN)),
     st.builds(
-        ev.TurnStarted, dialect=st.just("chat"), outputs=st.sampled_from(("candidates", "successive"))
+        ev.TurnStarted,
+        dialect=st.just("chat"),
+        outputs=st.sampled_from(("candidates", "successive")),
     ),
 )
 

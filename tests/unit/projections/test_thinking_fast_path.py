@@ -1,5 +1,6 @@
 """The words of a sentence take the fast path of the thinking projection, with the same frames."""
 
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
 import pytest
@@ -10,7 +11,7 @@ from headrace import events as ev
 from headrace.events import Event, Record
 from headrace.outcome import END_TURN
 from headrace.projections.thinking import ThinkingFrame, ThinkingProjection
-from headrace.status.reasoning_reader import MAX_PLAIN, ReasoningReader
+from headrace.status.reasoning_reader import ReasoningReader
 
 STARTS: list[Event] = [
     ev.TurnStarted(dialect="chat"),
@@ -44,7 +45,7 @@ class SlowProjection(ThinkingProjection):
     """The projection without its fast path."""
 
     def feed(self, record: Record) -> list[ThinkingFrame]:
-        self._plain_part = -1
+        self._leave_fast_path()
         return super().feed(record)
 
 
@@ -82,11 +83,10 @@ def test_the_words_of_a_sentence_take_the_fast_path(monkeypatch: pytest.MonkeyPa
     assert read == [" Let me", ".", " Then"]
 
 
-def test_a_reader_keeps_a_limited_number_of_words() -> None:
-    projection = ThinkingProjection()
-    reader: ReasoningReader | None = None
-    for record in create_records([ev.ReasoningDelta(0, " word")] * 500)[: -len(ENDS)]:
+def test_a_limited_number_of_words_waits_to_be_read() -> None:
+    projection = ThinkingProjection(max_thinking_chars=10)
+    waiting: list[int] = []
+    for record in create_records([ev.ReasoningDelta(0, " word")] * 500):
         projection.feed(record)
-        reader = projection._status.thought(0)
-        assert reader is None or len(reader.plain) <= MAX_PLAIN
-    assert reader is not None
+        waiting.append(len(projection._words) + len(projection._thoughts))
+    assert 32 < max(waiting) < 100

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from headrace.engine.journal.run_log import RunLog
 from headrace.engine.middleware.chain import Chain, name_error, reject_answer
 from headrace.engine.middleware.middleware import RunView
-from headrace.events import DELTA_TYPES, Event, Record, Stamp
+from headrace.events import Event, Stamp
+from headrace.events.turn import DeltaEvent
 from headrace.messages.builder import MANY_PIECES, PartBuilder
 
 
@@ -15,8 +16,8 @@ class TurnWriter:
     """Does the same as `Journal.put()`, for one turn of a run that keeps its records.
 
     Nearly every read is one more delta of the part before. `put()` writes such a delta itself: it
-    stamps, keeps, folds and hands it over, and calls the observer. Measured with one observer, the
-    calls that this saves are 0.25 of 1.1 µs that a run adds to the decoding of a delta.
+    stamps, keeps, folds and hands it over, and calls the observer. Without the calls that this
+    saves, a turn with one observer takes a tenth less time.
     """
 
     __slots__ = (
@@ -51,7 +52,8 @@ class TurnWriter:
         self._stamp = stamp.one
         self._keep = log.records.append
         self._queue = log.queue
-        # The only observer, if it gets every delta. Others are called by the chain.
+        # The only observer, if it gets every delta. Others are called by the chain, at most once in
+        # a millisecond if they skip repeated deltas.
         self._observe: Callable[..., object] | None = None
         self._skips_repeated = chain.skips_repeated_deltas or not chain.observers
         if len(chain.observers) == 1 and not self._skips_repeated:
@@ -87,21 +89,16 @@ class TurnWriter:
             queue.wake_reader()
         observe = self._observe
         if observe is None:
-            self._notify(record)
+            if record.at_ms != self._at_ms or not self._skips_repeated:
+                self._at_ms = record.at_ms
+                self._chain.notify(self._view, record)
         else:
             try:
                 if observe(self._view, record) is not None:
                     reject_answer()
-            except BaseException as error:
-                raise name_error(observe, error)  # noqa: B904 (it names its cause)
+            except BaseException as error:  # noqa: BLE001 (whatever it is, the hook is named)
+                raise name_error(observe, error)  # noqa: B904 (it has its cause)
         return len(waiting) > queue.max_waiting
-
-    def _notify(self, record: Record) -> None:
-        """Call the observers, unless none of them needs another delta of the same millisecond."""
-        if self._skips_repeated and record.at_ms == self._at_ms:
-            return
-        self._at_ms = record.at_ms
-        self._chain.notify(self._view, record)
 
     def _put_other(self, event: Event) -> bool:
         """Write an event that is not a delta of the part before."""
@@ -110,9 +107,9 @@ class TurnWriter:
         self._log.assembler.feed(record)
         is_full = self._queue.put_one(record)
         self._kind, self._at_ms = None, record.at_ms
-        if type(event) in DELTA_TYPES:
+        if isinstance(event, DeltaEvent):
             self._kind = type(event)
-            self._number = event.part  # type: ignore[union-attr]
+            self._number = event.part
             self._part = self._log.assembler.parts[self._number]
             self._pieces = self._part.text
         self._chain.notify(self._view, record)

@@ -104,8 +104,9 @@ def test_an_observer_may_skip_deltas_of_the_same_millisecond() -> None:
     observer = Observer(skips=True)
     journal = create_journal(observer)
     put = journal.create_writer()
-    for events in [TURN, *([ev.TextDelta(1, "word")] for _ in range(30))]:
-        put(events)
+    put(TURN)
+    for _ in range(30):
+        put([ev.TextDelta(1, "word")])
     deltas = [one for one in observer.seen if type(one.event) is ev.TextDelta]
     assert len(deltas) == len({one.at_ms for one in deltas}) == 11
 
