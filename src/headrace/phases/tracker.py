@@ -154,7 +154,7 @@ class PhaseTracker:
     def feed(self, record: Record) -> list[Notice]:
         """Return the notices of the next record."""
         event: Any = record.event
-        kind = type(event)
+        kind: type[Any] = type(record.event)
         if kind is ReasoningDelta or kind is TextDelta:
             context = self._context
             if context is None or event.part != self._part or record.path != self._path:
