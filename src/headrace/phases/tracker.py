@@ -147,14 +147,29 @@ class PhaseTracker:
         # The part of the last delta. The next delta nearly always belongs to it too.
         self._path: tuple[str, ...] | None = None
         self._part = -1
-        self._current: _Output | None = None
+        # Its counters, and its context until a record that is not a delta of this part.
+        self._stats = OutputStats()
+        self._context: OutputContext | None = None
 
     def feed(self, record: Record) -> list[Notice]:
         """Return the notices of the next record."""
-        event = record.event
-        kind = type(event)
+        event: Any = record.event
+        kind: type[Any] = type(record.event)
         if kind is ReasoningDelta or kind is TextDelta:
-            return self._delta(record, event)  # type: ignore[arg-type]
+            context = self._context
+            if context is None or event.part != self._part or record.path != self._path:
+                return self._delta(record, event)
+            # Fast path: one more delta of the part before, which changes no status.
+            text = event.text
+            stats = self._stats
+            if kind is ReasoningDelta:
+                stats.reasoning_deltas += 1
+                stats.reasoning_chars += len(text)
+                return [Notice("reasoning_delta", context, text)]
+            stats.content_deltas += 1
+            stats.content_chars += len(text)
+            return [Notice("content_delta", context, text)]
+        self._context = None
         if kind in _TURN_BOUNDARIES:
             notices = self._end(record.path)
             if isinstance(event, ev.TurnStarted):
@@ -182,30 +197,25 @@ class PhaseTracker:
     # -- the hot path
 
     def _delta(self, record: Record, event: ReasoningDelta | TextDelta) -> list[Notice]:
-        if event.part == self._part and record.path == self._path:
-            output = self._current
-        else:
-            output = self._find(record.path, event.part)
+        """Return the notices of a delta that may change a status, or begins a part."""
+        output = self._find(record.path, event.part)
         if output is None:
             return []
-        text, stats, context = event.text, output.stats, output.context
+        text, stats = event.text, output.stats
         if type(event) is ReasoningDelta:
             stats.reasoning_deltas += 1
             stats.reasoning_chars += len(text)
-            if stats.is_reasoning_last and context is not None and stats.reasoning_deltas > 1:
-                return [Notice("reasoning_delta", context, text)]
             stats.is_reasoning_last = True
             is_first, name = stats.reasoning_deltas == 1, "reasoning"
         else:
             stats.content_deltas += 1
             stats.content_chars += len(text)
-            if context is not None and stats.content_deltas > 1 and not stats.is_reasoning_last:
-                return [Notice("content_delta", context, text)]
             stats.is_reasoning_last = False
             is_first, name = stats.content_deltas == 1, "content"
         turn = self._turns[record.path]
         notices = self._changes(turn, output)
-        context = _context(turn, output)
+        self._context = context = _context(turn, output)
+        self._stats = stats
         if is_first:
             notices.append(Notice(cast("NoticeName", f"{name}_start"), context))
         notices.append(Notice(cast("NoticeName", f"{name}_delta"), context, text))
@@ -213,9 +223,8 @@ class PhaseTracker:
 
     def _find(self, path: tuple[str, ...], part: int) -> _Output | None:
         turn = self._turns.get(path)
-        self._path, self._part = path, part
-        self._current = None if turn is None else turn.output_of_part.get(part)
-        return self._current
+        self._path, self._part, self._context = path, part, None
+        return None if turn is None else turn.output_of_part.get(part)
 
     # -- the turn and its outputs
 
@@ -250,7 +259,7 @@ class PhaseTracker:
 
     def _end(self, path: tuple[str, ...]) -> list[Notice]:
         turn = self._turns.pop(path, None)
-        self._path, self._part, self._current = None, -1, None
+        self._path, self._part, self._context = None, -1, None
         if turn is None:
             return []
         return [notice for out in turn.outputs.values() for notice in self._completes(turn, out)]

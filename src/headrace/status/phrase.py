@@ -16,6 +16,9 @@ _QUOTED = re.compile(
 )
 _MARKUP = str.maketrans("", "", "*`#~")
 _BLANKS = str.maketrans({"’": "'", "\t": " ", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
+# For text that is not ASCII: much faster than to translate it, or to look for quotations.
+_has_blank = re.compile("[’\t\u00a0\u202f\u2009]").search
+_has_quote = re.compile("[`\"'“「『«‘]").search
 _BRACKET = re.compile(r"[()\[\]{}<>（）【】《》「」『』]")
 # A phrase is never cut inside a word, number, URL or code name.
 _WORD = re.compile(r"[A-Za-z0-9_./:@%+-]")
@@ -32,7 +35,7 @@ def find_phrase(sentence: str, *, is_quoted: bool = False) -> str | None:
     if len(sentence) < _SHORTEST:
         return None
     low = sentence.lower()
-    if "\t" in low or not low.isascii():
+    if "\t" in low or (not low.isascii() and _has_blank(low)):
         low = low.translate(_BLANKS)
     if len(low) != len(sentence):
         # Some letters grow in lower case, but positions have to stay the same.
@@ -46,7 +49,8 @@ def _hide_quotes(text: str, *, is_quoted: bool) -> str:
     if is_quoted:
         return _QUOTED.sub(_hide, f'"{text}')[1:]
     # Most sentences quote nothing, and these tests are ten times faster than the pattern.
-    may_quote = '"' in text or "'" in text or "`" in text or not text.isascii()
+    may_quote = '"' in text or "'" in text or "`" in text
+    may_quote = may_quote or (not text.isascii() and _has_quote(text) is not None)
     return _QUOTED.sub(_hide, text) if may_quote else text
 
 

@@ -24,6 +24,8 @@ _TITLE_MARKS = re.compile(r"[()\[\]{}<>（）【】《》「」『』]+")
 _FENCE = re.compile(r"\s*(?:```|~~~)(?!.*(?:```|~~~))")
 # Matches a line of code, a quotation or a table. List items may be indented too.
 _FOREIGN = re.compile(r"\s*(?:```|~~~|>|\|)|(?:\t| {4})(?!\s*(?:[-*+•]|\d+[.)])\s)")
+find_mark = re.compile(r"[\[`.!?\n。！？]").search
+"""Finds the first character that may end a sentence, or begin a marker or code."""
 _DOUBLE_QUOTES = re.compile(r'["“”「」『』]')
 
 
@@ -41,6 +43,17 @@ class ReasoningReader:
         self._is_in_code = False
         self._is_foreign = False
         self._is_quoted = False
+
+    @property
+    def takes_plain(self) -> bool:
+        """Whether a delta in which `find_mark` finds nothing may be passed to `skip()`."""
+        return not self._markers.is_busy and self._sentences.needs_mark
+
+    def skip(self, text: str) -> None:
+        """Take one or more deltas without a mark, if `takes_plain`. `feed()` would return the same
+        text, and no status."""
+        self._markers.pass_on(text)
+        self._sentences.skip(text)
 
     def feed(self, text: str) -> tuple[str, StatusChanged | None]:
         """Read a delta; return its text without markers, and the best status or None."""

@@ -49,9 +49,24 @@ class SentenceReader:
         self._is_whole = True
         self._begins_line = True
         self._ends_if_space = False
+        # Where the search for an end begins: there is none in the text before.
+        self._search_from = 1
+
+    @property
+    def needs_mark(self) -> bool:
+        """Whether no sentence ends before the next mark: text without one may be skipped."""
+        return not self._ends_if_space
+
+    def skip(self, text: str) -> None:
+        """Take text without a mark, if `needs_mark`: no sentence ends in it."""
+        self._pieces.append(text)
+        self._chars += len(text)
+        self._wait()
 
     def feed(self, text: str) -> list[Sentence]:
         """Return the sentences that this delta completes."""
+        if not self._ends_if_space:
+            self._search_from = self._chars
         self._pieces.append(text)
         self._chars += len(text)
         if not self._ends_if_space:
@@ -79,7 +94,7 @@ class SentenceReader:
     def _cut(self, text: str) -> list[Sentence]:
         sentences: list[Sentence] = []
         start = 1
-        for end in _END.finditer(text, 1):
+        for end in _END.finditer(text, self._search_from):
             is_line = end[0][-1] == "\n"
             sentences.append(self._sentence(text[start : end.end()], ends_line=is_line))
             start = end.end()
@@ -90,7 +105,7 @@ class SentenceReader:
     def _keep(self, text: str) -> None:
         if len(text) > 2 * MAX_CHARS:
             text = text[0] + self._bound(text[1:])
-        self._pieces, self._chars = [text], len(text)
+        self._pieces, self._chars, self._search_from = [text], len(text), 1
 
     def _bound(self, text: str) -> str:
         if len(text) <= 2 * MAX_CHARS:

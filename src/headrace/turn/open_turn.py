@@ -148,20 +148,9 @@ class OpenTurn:
             events = await self._next_special()
             if not events or take(events):
                 return bool(events)
-        feed = self._feed
         last: list[TurnEvent] = []
-
-        def take_read(read: bytes) -> bool:
-            events = feed(read)
-            if not events:
-                return False
-            if type(events[-1]) in _ENDS:
-                last.extend(events)
-                return True
-            return take(events)
-
         try:
-            if await self._drain_reads(take_read):
+            if await self._drain_reads(take, last):
                 if not last:
                     return True
                 events = last
@@ -174,13 +163,33 @@ class OpenTurn:
             take(events)
         return False
 
-    async def _drain_reads(self, take: Callable[[bytes], bool]) -> bool:
-        """Pass reads to `take` until it returns True, or until the end (returns False)."""
-        if isinstance(self._reads, PushStream):
-            return await self._reads.drain(take)
-        async for read in self._reads:
-            if take(read):
+    async def _drain_reads(
+        self, take: Callable[[list[TurnEvent]], bool], last: list[TurnEvent]
+    ) -> bool:
+        """Pass events to `take` until it returns True, or until the end of the turn, whose events
+        are added to `last` instead. Returns False if the reads end before either."""
+        feed = self._feed
+
+        def take_read(read: bytes) -> bool:
+            events = feed(read)
+            if not events:
+                return False
+            if type(events[-1]) in _ENDS:
+                last.extend(events)
                 return True
+            return take(events)
+
+        if isinstance(self._reads, PushStream):
+            return await self._reads.drain(take_read)
+        async for read in self._reads:
+            # What `take_read` does, without a call for each read.
+            events = feed(read)
+            if events:
+                if type(events[-1]) in _ENDS:
+                    last.extend(events)
+                    return True
+                if take(events):
+                    return True
         return False
 
     def _close_decoder(self) -> list[TurnEvent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from operator import length_hint
 from typing import Any, Generic, Self, TypeVar
 
 from headrace.errors import UsageError
@@ -71,7 +72,9 @@ class RecordStream(Generic[E]):
 
     def __init__(self, output_plan: OutputPlan | None = None) -> None:
         self._output_plan = output_plan
-        self._rest: list[Record] = []
+        # The records that have arrived and have not been read. It is an iterator, so that every
+        # loop continues where the one before stopped.
+        self._rest: Iterator[Record] = iter(())
         self._thread: LoopThread | None = None
         self._sync_records: Iterator[Record] | None = None
 
@@ -82,9 +85,8 @@ class RecordStream(Generic[E]):
     async def next_records(self) -> list[Record]:
         """Wait for the next records, and return all that have arrived. Returns an empty list at the
         end."""
-        batch = (await self._unread_batch())[::-1]
-        self._rest = []
-        return batch
+        await self._fill_rest()
+        return list(self._rest)
 
     def _receive(self, batch: list[Record]) -> None:
         """Note records that the reader gets next."""
@@ -128,23 +130,28 @@ class RecordStream(Generic[E]):
 
     async def __aiter__(self) -> AsyncIterator[E]:
         """Iterate over the events."""
-        while batch := await self._unread_batch():
-            while batch:
-                event: Any = batch.pop().event
-                yield event
+        while await self._fill_rest():
+            record: Any
+            for record in self._rest:
+                yield record.event
 
     async def _iterate_async(self) -> AsyncIterator[Record]:
-        while batch := await self._unread_batch():
-            while batch:
-                yield batch.pop()
+        while await self._fill_rest():
+            for record in self._rest:
+                yield record
 
-    async def _unread_batch(self) -> list[Record]:
-        """Return the records that have not been read, the next one last."""
-        if not self._rest:
+    async def _fill_rest(self) -> bool:
+        """Wait for records if all have been read. Returns False at the end."""
+        if not self._unread_count:
             batch = await self._next_batch()
             self._receive(batch)
-            self._rest = batch[::-1]
-        return self._rest
+            self._rest = iter(batch)
+        return bool(self._unread_count)
+
+    @property
+    def _unread_count(self) -> int:
+        """Number of records that have arrived and have not been read."""
+        return length_hint(self._rest)
 
     # -- synchronous use
 
@@ -172,9 +179,8 @@ class RecordStream(Generic[E]):
     def _read_batches(self, thread: LoopThread) -> Iterator[Record]:
         for batch in thread.iterate(self._batches()):
             self._receive(batch)
-            self._rest = batch[::-1]
-            while self._rest:
-                yield self._rest.pop()
+            self._rest = iter(batch)
+            yield from self._rest
 
     async def _batches(self) -> AsyncIterator[list[Record]]:
         while batch := await self._next_batch():

@@ -126,7 +126,7 @@ class TurnStream(RecordStream[TurnEvent], Generic[OutputT]):
     @property
     def records_so_far(self) -> list[Record]:
         """The records that have been read so far."""
-        return self._received[: len(self._received) - len(self._rest)]
+        return self._received[: len(self._received) - self._unread_count]
 
     @property
     def message(self) -> Message:

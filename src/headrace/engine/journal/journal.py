@@ -10,11 +10,12 @@ from headrace.engine.journal.pending_log import PendingLog
 from headrace.engine.journal.rewriter import Rewriter
 from headrace.engine.journal.run_log import RunLog
 from headrace.engine.journal.sink import PromptSink, Sink, SinkFailed
+from headrace.engine.journal.turn_writer import TurnWriter
 from headrace.engine.middleware.chain import Chain, MiddlewareFailed
 from headrace.engine.middleware.middleware import RunView
 from headrace.engine.resume.progress import NestedRuns, RunProgress
 from headrace.errors import HeadraceError, Terminate
-from headrace.events import DELTA_TYPES, Event, Record, RunFailed, RunFinished, Stamp, UnknownEvent
+from headrace.events import Event, Record, RunFailed, RunFinished, Stamp, UnknownEvent
 
 
 class Journal:
@@ -103,36 +104,12 @@ class Journal:
         return self.log.add(self._stamp.feed(events, step=self._view.step))
 
     def create_writer(self) -> Callable[[Sequence[Event]], bool]:
-        """Return a function that does the same as `put()`, for the events of a turn. Most reads
-        give one event: what that needs is looked up here, and not for each event."""
+        """Return a function that does the same as `put()`, for the events of a turn."""
         if self._pending is not None:
             return self._pending.put
-        log, view, put_many = self.log, self._view, self.put
-        stamp, keep, fold = self._stamp.one, self.records.append, self.assembler.feed
-        hand_over, notify = self.queue.put_one, self._chain.notify_one
-        skipped = DELTA_TYPES if self._chain.skips_repeated_deltas else frozenset[type[Event]]()
-        last_kind: type[Event] | None = None
-        last_ms = 0
-
-        def put(events: Sequence[Event]) -> bool:
-            nonlocal last_kind, last_ms
-            if len(events) != 1 or not log.keeps_records:
-                last_kind = None
-                return put_many(events)
-            event = events[0]
-            record = stamp(event, view.step)
-            keep(record)
-            fold(record)
-            is_full = hand_over(record)
-            if self._observers:
-                kind = type(event)
-                if kind is last_kind and record.at_ms == last_ms:
-                    return is_full
-                last_kind, last_ms = kind if kind in skipped else None, record.at_ms
-                notify(view, record)
-            return is_full
-
-        return put
+        if not self.log.keeps_records:
+            return self.put
+        return TurnWriter(self.log, self._stamp, self._view, self._chain, self.put).put
 
     async def write(
         self,

@@ -6,6 +6,7 @@ The queue between a run and its reader is bounded: a slow reader makes the run w
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
 
 from headrace.engine.middleware.chain import Chain
@@ -81,10 +82,13 @@ class RecordQueue:
     """A queue for one writer and one reader on one event loop."""
 
     def __init__(self) -> None:
-        self._waiting: list[Record] = []
+        self.waiting: list[Record] = []
+        """The records that have not been read. After adding to them, wake the `reader`."""
         self._is_closed = False
-        self._is_unbounded = False
-        self._reader: asyncio.Future[None] | None = None
+        self.max_waiting = MAX_WAITING
+        """How many records may wait before the run waits for the reader."""
+        self.reader: asyncio.Future[None] | None = None
+        """What the reader waits for, or None if it does not wait."""
         self._writer: asyncio.Future[None] | None = None
         self.take: Callable[[list[Record]], None] | None = None
         """A callback that gets the records at once, in place of a reader."""
@@ -94,29 +98,32 @@ class RecordQueue:
         if self.take is not None:
             self.take(records)
             return False
-        waiting = self._waiting
+        waiting = self.waiting
         waiting += records
-        if self._reader is not None:
-            _wake(self._reader)
-            self._reader = None
-        return len(waiting) > MAX_WAITING
+        if self.reader is not None:
+            self.wake_reader()
+        return len(waiting) > self.max_waiting
 
     def put_one(self, record: Record) -> bool:
         """Add a single record without waiting. Returns whether the reader is far behind."""
         if self.take is not None:
             self.take([record])
             return False
-        waiting = self._waiting
+        waiting = self.waiting
         waiting.append(record)
-        if self._reader is not None:
-            _wake(self._reader)
-            self._reader = None
-        return len(waiting) > MAX_WAITING
+        if self.reader is not None:
+            self.wake_reader()
+        return len(waiting) > self.max_waiting
+
+    def wake_reader(self) -> None:
+        """Let the reader take what is waiting."""
+        _wake(self.reader)
+        self.reader = None
 
     @property
     def is_full(self) -> bool:
         """Whether the reader is far behind."""
-        return len(self._waiting) > MAX_WAITING and not self._is_unbounded
+        return len(self.waiting) > self.max_waiting
 
     async def wait_for_room(self) -> None:
         """Wait until the reader has taken the records."""
@@ -126,27 +133,27 @@ class RecordQueue:
 
     async def get(self) -> list[Record]:
         """Take all records, waiting for some. Returns an empty list after the end."""
-        if self._reader is not None and not self._reader.done():
+        if self.reader is not None and not self.reader.done():
             raise UsageError(
                 "this run already has a reader: use run.records_so_far, or await run.wait()"
             )
-        while not self._waiting and not self._is_closed:
-            self._reader = asyncio.get_running_loop().create_future()
-            await self._reader
-        records, self._waiting = self._waiting, []
+        while not self.waiting and not self._is_closed:
+            self.reader = asyncio.get_running_loop().create_future()
+            await self.reader
+        records, self.waiting = self.waiting, []
         _wake(self._writer)
         return records
 
     def stop_waiting(self) -> None:
         """Let the run continue however many records are waiting."""
-        self._is_unbounded = True
+        self.max_waiting = sys.maxsize
         _wake(self._writer)
 
     def close(self) -> None:
         """End the queue: the reader gets what is left, and the callback is released."""
         self._is_closed = True
         self.take = None
-        _wake(self._reader)
+        _wake(self.reader)
 
 
 def _wake(future: asyncio.Future[None] | None) -> None:

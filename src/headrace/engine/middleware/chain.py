@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -52,12 +52,6 @@ class Chain:
         """Whether no observer needs a delta like the one before, in the same millisecond."""
         self._around_turn = self._hooks("around_turn")
         self._around_tool = self._hooks("around_tool")
-
-    @property
-    def notify_one(self) -> Callable[..., Any]:
-        """Calls plain observers with a record, as `notify()` does."""
-        has_one = self.is_passive and self.is_plain and len(self.observers) == 1
-        return self.observers[0] if has_one else self.notify
 
     def inherit(self, outer: Chain) -> None:
         """Also call the `around_turn` and `around_tool` hooks of the run around this one."""
@@ -108,13 +102,9 @@ class Chain:
         for hook in self.observers:
             try:
                 if hook(run, record) is not None:
-                    raise TypeError("it returned a value: an observer returns None, or is async")
-            except Terminate as terminate:
-                first_error = first_error or terminate
-            except _PROCESS_EXITS:
-                raise
+                    reject_answer()
             except BaseException as error:  # noqa: BLE001 (whatever it is, the hook is named)
-                first_error = first_error or _hook_error(hook, error)
+                first_error = first_error or name_error(hook, error)
         if first_error is not None:
             raise first_error
 
@@ -182,6 +172,19 @@ class Chain:
     async def run_end(self, run: RunView, event: RunFinished | RunFailed) -> None:
         """Call all hooks, then raise the first error."""
         await _call_all((hook, run, event) for hook in self._hooks("on_run_end"))
+
+
+def reject_answer() -> NoReturn:
+    """Raise the error for a plain observer that has returned a value."""
+    raise TypeError("it returned a value: an observer returns None, or is async")
+
+
+def name_error(hook: Callable[..., Any], error: BaseException) -> HeadraceError:
+    """Return what to raise for an exception of a plain observer: `Terminate` as it is, any other as
+    a `MiddlewareFailed` that names the hook. Exceptions that end the process are raised here."""
+    if isinstance(error, _PROCESS_EXITS):
+        raise error
+    return error if isinstance(error, Terminate) else _hook_error(hook, error)
 
 
 def _overrides(entry: Middleware, name: str) -> bool:

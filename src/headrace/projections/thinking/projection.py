@@ -20,7 +20,7 @@ from headrace.projections.thinking.input import CLOSING_WORDS, InputEvent, to_fr
 from headrace.projections.thinking.tool_calls import ThinkingToolCalls
 from headrace.status.answer_text import AnswerText
 from headrace.status.reader import StatusReader
-from headrace.status.reasoning_reader import ReasoningReader
+from headrace.status.reasoning_reader import ReasoningReader, find_mark
 
 TextShape: TypeAlias = Literal["text_delta", "openai"]
 _SOURCES: dict[str, fr.StatusWord] = {
@@ -32,6 +32,7 @@ _SOURCES: dict[str, fr.StatusWord] = {
 _BLANK_LINE = "\n\n"
 _LOSS = "frames of the stream could not be read: part of the answer may be missing"
 _GAP = "the text was sent with a gap; the stored message is complete"
+_MAX_WORDS = 64
 _END_WORDS = {"finished": "stop", "failed": "error", "cancelled": "cancelled"}
 
 
@@ -66,6 +67,10 @@ class ThinkingProjection:
         # The part of the latest delta. The next delta nearly always belongs to it too.
         self._part = -1
         self._thinking: ReasoningReader | None = None
+        # The part whose next delta needs no more than its frame if it has no mark, or -1; and such
+        # deltas, which are read together.
+        self._plain_part = -1
+        self._words: list[str] = []
         # The texts that are shown, by part.
         self._texts: dict[int, AnswerText] = {}
         self._calls = ThinkingToolCalls()
@@ -83,6 +88,15 @@ class ThinkingProjection:
     def feed(self, record: Record) -> list[ThinkingFrame]:
         """Return the frames of the next record."""
         event = record.event
+        if type(event) is ReasoningDelta and event.part == self._plain_part and not record.path:
+            # Fast path: one more word of a sentence. Five of six deltas of reasoning end here.
+            text = event.text
+            if find_mark(text) is None and text and len(self._words) < _MAX_WORDS:
+                self._words.append(text)
+                self._at_ms = at_ms = record.at_ms
+                return [ThinkingDelta(text, at_ms)]
+        if self._plain_part >= 0:
+            self._leave_fast_path()
         if record.path:
             return self._feed_nested(record)
         if self._is_over:
@@ -125,9 +139,25 @@ class ThinkingProjection:
 
     def close(self) -> list[ThinkingFrame]:
         """End the stream: return the last frames, unless they were sent already."""
+        self._leave_fast_path()
         return [] if self._is_over else self._end(None)
 
     # -- thinking
+
+    def _leave_fast_path(self) -> None:
+        """Read the words that took the fast path."""
+        self._plain_part = -1
+        if self._words and self._thinking is not None:
+            text = "".join(self._words)
+            self._words.clear()
+            self._thinking.skip(text)
+            self._keep_thought(text)
+
+    def _keep_thought(self, text: str) -> None:
+        """Keep text for `thinking_complete`, as far as it is shown there."""
+        if text and self._thought_room > 0:
+            self._thoughts.append(text)
+            self._thought_room -= len(text)
 
     def _thought(self, event: ReasoningDelta) -> list[ThinkingFrame]:
         if event.part != self._part:
@@ -137,10 +167,10 @@ class ThinkingProjection:
         at_ms = self._at_ms
         text, status = self._thinking.feed(event.text)
         begun = self._think() if self._started_ms is None else None
-        if text and self._thought_room > 0:
-            self._thoughts.append(text)
-            self._thought_room -= len(text)
+        self._keep_thought(text)
         if text and status is None and begun is None and self._status.waiting is None:
+            if self._thinking.takes_plain:
+                self._plain_part = event.part
             return [ThinkingDelta(text, at_ms)]
         said = self._status.take_due(at_ms)
         if status is not None:
@@ -192,9 +222,7 @@ class ThinkingProjection:
     def _rest(self, *, of_open: bool = True) -> list[ThinkingFrame]:
         """Return frames for held-back text that turned out not to be a marker."""
         rest = self._status.rest(of_open=of_open)
-        if rest and self._thought_room > 0:
-            self._thoughts.append(rest)
-            self._thought_room -= len(rest)
+        self._keep_thought(rest)
         return [ThinkingDelta(rest, self._at_ms)] if rest else []
 
     def _end_thinking(self) -> list[ThinkingFrame]:
