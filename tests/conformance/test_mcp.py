@@ -94,8 +94,10 @@ async def serve(tmp_path: Path) -> AsyncIterator[str]:
     """Start the server with the agents of the suite, and yield its URL."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        str(HERE / "server.py"),
+        "-m",
+        "tests.conformance.mcp.server",
         str(tmp_path / "data"),
+        cwd=HERE.parents[2],
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None

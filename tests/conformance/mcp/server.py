@@ -1,6 +1,7 @@
 """The server that the MCP conformance suite examines: agents on scripted models, and an offer.
 
-`python server.py FOLDER` prints its address. The names are those that the suite calls.
+`python -m tests.conformance.mcp.server FOLDER` prints its address. The names are those that
+the suite calls.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import sys
 
 import msgspec
-from offer import OFFER, PIXEL, SOUND
 
 from headrace import Agent, ReplayTransport
 from headrace.rehearsal.script import Line, call, refuse, say, turn
@@ -18,6 +18,7 @@ from headrace.server.listener import open_listener
 from headrace.server.process import serve_process
 from headrace.tools.builtin import default_tools
 from headrace.transport.retry import NEVER
+from tests.conformance.mcp.offer import OFFER, PIXEL, SOUND
 
 MANY = 50
 
