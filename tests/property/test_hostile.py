@@ -4,6 +4,7 @@ twice the limit, whatever is sent without an end."""
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
@@ -546,17 +547,19 @@ BROKEN = {
 @rows(BROKEN)
 @pytest.mark.parametrize("dialect", DIALECT_NAMES)
 def test_broken_bytes_anywhere_end_the_turn_in_one_legal_way(name: str, dialect: str) -> None:
-    """Put into a stream at every place in turn: it goes on or ends, and raises nothing."""
+    """Put into a stream at every place in turn: it goes on or ends, and raises nothing. The short
+    form takes every third place, from another one for each kind."""
     lines: list[Line] = [
         say("h\u20aci"),
         *([script_call("f")] if traits_of(dialect).has_calls else []),
     ]
     stream = b"".join(bytes_of(turn(*lines), dialect))
     framing = FRAMING_OF.get(dialect, "sse")
-    for place in range(len(stream) + 1):
+    first, step = (0, 1) if "HEADRACE_SOAK_EXAMPLES" in os.environ else (len(name) % 3, 3)
+    for place in range(first, len(stream) + 1, step):
         damaged = stream[:place] + BROKEN[name] + stream[place:]
         events = events_of(damaged, dialect, framing=framing)
-        if place % 8:
+        if place % 16:
             check_grammar(events)
         else:
             check_events(events)

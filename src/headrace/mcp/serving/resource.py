@@ -18,9 +18,10 @@ class MCPResource:
     """A text or bytes at a URI, or the function that returns them.
 
     A URI with variables, such as `notes://{id}`, is a template: the function gets their values as
-    keyword arguments. A value has no slash and is not `..`, so that it cannot leave a folder. A
-    function that is not async runs in a thread; if it raises `LookupError`, there is no such
-    resource. Raises `UsageError` for a template without a function.
+    keyword arguments. A value ends at the next slash, or at the character that follows the variable
+    in the template; it is not `..`, so that it cannot leave a folder. A function that is not async
+    runs in a thread; if it raises `LookupError`, there is no such resource. Raises `UsageError` for
+    a template without a function, and for variables with nothing between them.
     """
 
     def __init__(
@@ -41,10 +42,7 @@ class MCPResource:
         self.variables: tuple[str, ...] = tuple(_VARIABLE.findall(uri))
         if self.variables and not callable(content):
             raise UsageError(f"the resource {uri} has variables, so its content must be a function")
-        pieces = _VARIABLE.split(uri)
-        self._pattern = re.compile(
-            "".join(f"(?P<{p}>[^/]+)" if at % 2 else re.escape(p) for at, p in enumerate(pieces))
-        )
+        self._pattern = re.compile(_write_pattern(uri))
 
     @property
     def is_template(self) -> bool:
@@ -72,3 +70,15 @@ class MCPResource:
         if not isinstance(content, str | bytes):
             raise TypeError(f"the resource {self.uri} is a {type(content).__name__}, not a text")
         return content
+
+
+def _write_pattern(uri: str) -> str:
+    """Return a pattern for the URIs of a template. There is one way to read a URI, so it takes
+    linear time."""
+    texts, names = _VARIABLE.split(uri)[::2], _VARIABLE.findall(uri)
+    if "" in texts[1:-1]:
+        raise UsageError(f"the resource {uri} has two variables with nothing between them")
+    pattern = re.escape(texts[0])
+    for name, text in zip(names, texts[1:], strict=True):
+        pattern += f"(?P<{name}>[^/{re.escape(text[:1])}]+){re.escape(text)}"
+    return pattern
