@@ -45,11 +45,11 @@ async def _call(way: str, **arguments: Any) -> ev.ToolResult:
         ("100 MB", "is too long"),
         ("100 MB without an id", "it sent a message of 100000000 bytes"),
         ("deep JSON", "the response is not valid"),
-        ("floods when called", "it sent more than 50000 messages"),
+        ("floods when called", "it sent more than 10000 messages"),
     ],
 )
 def test_a_call_that_goes_wrong_is_an_error_result_and_the_run_goes_on(way: str, words: str):
-    limits = {"floods when called": 120}
+    limits = {"floods when called": 60}
     result = asyncio.run(_call_within(way, limits.get(way, 3)))
     assert result.is_error
     assert words in text_of([result])

@@ -21,8 +21,8 @@ class MCPLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Time for an answer to a question of a server that has to be connected meanwhile."""
     max_message_bytes: int = 16 * 1024 * 1024
     """Largest message of a server."""
-    max_messages: int = 50_000
-    """Most messages of a server in ten seconds."""
+    max_messages: int = 10_000
+    """Most messages of a server in ten seconds. To read so many takes a few seconds of a core."""
     max_tools: int = 256
     """Most tools of a server; the others are left out, which is logged."""
     max_pages: int = 64
