@@ -24,7 +24,7 @@ from headrace.mcp import MCP
 from headrace.rehearsal.script import call, say, stall, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.server import create_app
-from headrace.server.http.doors.mcp.agent_tool import name_agents
+from headrace.server.http.doors.mcp.tool_names import name_agents
 from headrace.server.listener import open_listener
 from headrace.server.process import serve as serve_here
 from headrace.tools import ToolContext, ToolReturn, tool

@@ -181,6 +181,25 @@ def test_an_agent_asks_for_an_approval_through_its_client(mode: str, given: Any,
 
 
 @REVISIONS
+def test_an_agent_whose_question_cannot_be_asked_goes_on(mode: str, tmp_path: Path):
+    @tool
+    async def pick(context: ToolContext) -> str:
+        """Ask with a schema that is not valid."""
+        return str(await context.ask("Which?", {"type": "integr"}))
+
+    async def main() -> None:
+        agent = _agent(turn(call("pick")), turn(say("Done.")), tools=[pick])
+        answers = Answers({"answer": 1}, {"answer": 1}, {"answer": 1})
+        async with connect(
+            tmp_path, mode, {"picker": agent}, elicitation_callback=answers
+        ) as client:
+            result = await client.call_tool("picker", {"task": "Pick one."})
+        assert _text(result) == "Done."
+
+    run(main)
+
+
+@REVISIONS
 def test_a_tool_that_needs_an_approval_runs_only_with_it(mode: str, tmp_path: Path):
     async def main() -> None:
         answers = Answers({"approve": False}, {"approve": True})

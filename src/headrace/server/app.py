@@ -29,6 +29,7 @@ from headrace.server.http.doors.ag_ui import AGUI
 from headrace.server.http.doors.ai_sdk import AISDKChat
 from headrace.server.http.doors.chat_completions import ChatCompletions
 from headrace.server.http.doors.mcp import MCPRoute
+from headrace.server.http.doors.mcp.tool_names import check_names
 from headrace.server.http.doors.messages import Messages
 from headrace.server.http.doors.models import Models
 from headrace.server.http.doors.responses import Responses
@@ -105,6 +106,8 @@ def create_app(  # noqa: PLR0913 (what a server can be made of)
     )
     service.titles = None if title_agent is None else TitleWriter(title_agent, service.store)
     service.files, service.mcp_offer = files or service.files, mcp_offer
+    if mcp_offer is not None:
+        check_names(service.agents, mcp_offer)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:

@@ -124,7 +124,13 @@ class Service:
         self.gateway = gateway
         self.telemetry = telemetry
         self.unstored = UnstoredRuns(
-            self.quota, self.watchers, self.usage, self.count_use, clock, settings.heartbeat_s
+            self.quota,
+            self.watchers,
+            self.usage,
+            self.count_use,
+            clock,
+            settings.heartbeat_s,
+            self.runs.left_behind,
         )
         if telemetry is not None:
             self.unstored.on_turn = telemetry.record_turn

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from importlib import import_module
+from itertools import islice
 from types import UnionType
 from typing import Any, Union, cast, get_args, get_origin, is_typeddict
 
@@ -24,6 +25,7 @@ _ROOT = "answer"
 _NAME = re.compile(r"[^a-zA-Z0-9_-]+")
 _MAX_NAME_CHARS = 64
 _MAX_DEPTH = 512
+_MAX_PROBLEMS = 20
 _MAX_PROBLEM_CHARS = 2_000
 _CLOSING = re.compile(r"[}\]]")
 _FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)```", re.DOTALL)
@@ -161,7 +163,7 @@ class _SchemaReader(_Reader):
     def convert(self, value: Any) -> Any:
         problems = [
             f"{error.json_path.replace('$', _ROOT, 1)}: {error.message}"
-            for error in self._checker.iter_errors(value)
+            for error in islice(self._checker.iter_errors(value), _MAX_PROBLEMS)
         ]
         if problems:
             raise Mismatch("; ".join(problems)[:_MAX_PROBLEM_CHARS])

@@ -61,6 +61,8 @@ let loading: Promise<Highlighter> | undefined;
 /** Load the highlighter once. It is kept, because even an import of what is loaded takes until after the next paint. */
 function loadHighlighter(): Promise<Highlighter> {
   loading ??= import("./highlight-code.js").then(async ({ makeHighlighter }) => (highlighter = await makeHighlighter()));
+  // After a failure it is loaded again with the next code.
+  loading.catch(() => (loading = undefined));
   return loading;
 }
 
@@ -73,9 +75,7 @@ export function enhanceTail(tail: HTMLElement): void {
   if (!code || !language) return;
   if (highlighter) return highlighter.colorLines(code, language);
   if (loading) return;
-  void loadHighlighter().then(() => {
-    if (tail.isConnected) enhanceTail(tail);
-  });
+  loadHighlighter().then(() => tail.isConnected && enhanceTail(tail), ignore);
 }
 
 const MAX_COLOURED_CHARS = 50_000;
@@ -84,8 +84,11 @@ const MAX_COLOURED_CHARS = 50_000;
 function setColours(code: HTMLElement, text: string, language: string): void {
   if (text.length > MAX_COLOURED_CHARS) return;
   if (highlighter) highlighter.color(code, text, language);
-  else void loadHighlighter().then(({ color }) => color(code, text, language));
+  else loadHighlighter().then(({ color }) => color(code, text, language), ignore);
 }
+
+/** Code without colors can be read too. */
+function ignore(): void {}
 
 const MAX_SET = 200;
 const set = new Map<string, Node>();

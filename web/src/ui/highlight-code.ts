@@ -32,8 +32,10 @@ export async function makeHighlighter(): Promise<Highlighter> {
 }
 
 function show(code: HTMLElement, html: string): void {
-  addRules(code.getRootNode());
   code.innerHTML = html;
+  if (code.isConnected) addRules(code.getRootNode());
+  // What is being rendered gets its place in the page after this, in the same frame.
+  else queueMicrotask(() => addRules(code.getRootNode()));
 }
 
 /** Longer code gets its colors when it is complete. */

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from headrace.errors import UsageError
 from headrace.mcp.serving.prompt import MCPPrompt
 from headrace.mcp.serving.resource import MCPResource
 from headrace.tools import AnyTool, Tool, Toolset
+
+_MAX_URI_CHARS: Final = 2_000
 
 
 class MCPOffer:
@@ -46,6 +49,8 @@ class MCPOffer:
 
     def find_resource(self, uri: str) -> tuple[MCPResource, dict[str, str]] | None:
         """Return the resource with this URI and the values of its variables, or None."""
+        if len(uri) > _MAX_URI_CHARS:
+            return None
         exact = self.resources.get(uri)
         if exact is not None and not exact.is_template:
             return exact, {}

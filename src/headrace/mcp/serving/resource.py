@@ -6,10 +6,13 @@ import asyncio
 import inspect
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
 from headrace.errors import UsageError
+from headrace.tools.left_behind import CURRENT_CALLS, RunningCall
+from headrace.tools.worker_thread import run_in_thread
 
 _VARIABLE = re.compile(r"\{(\w+)\}")
 
@@ -66,10 +69,28 @@ class MCPResource:
             if inspect.iscoroutinefunction(content):
                 content = await content(**values)
             else:
-                content = await asyncio.to_thread(content, **values)
+                content = await _call_in_thread(partial(content, **values))
         if not isinstance(content, str | bytes):
             raise TypeError(f"the resource {self.uri} is a {type(content).__name__}, not a text")
         return content
+
+
+async def _call_in_thread(function: Callable[[], Any]) -> Any:
+    """Call a function in a thread of its own. One that is cancelled goes on, and counts as a call
+    that was left behind. Raises `UsageError` if there are too many."""
+    calls = CURRENT_CALLS.get()
+    if problem := calls.find_problem():
+        raise UsageError(problem)
+    running = RunningCall(calls)
+    future = run_in_thread(function, running.end)
+    try:
+        outcome = await asyncio.shield(future)
+    except asyncio.CancelledError:
+        running.leave()
+        raise
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.value
 
 
 def _write_pattern(uri: str) -> str:
@@ -78,6 +99,8 @@ def _write_pattern(uri: str) -> str:
     texts, names = _VARIABLE.split(uri)[::2], _VARIABLE.findall(uri)
     if "" in texts[1:-1]:
         raise UsageError(f"the resource {uri} has two variables with nothing between them")
+    if len(set(names)) < len(names) or not all(name.isidentifier() for name in names):
+        raise UsageError(f"the variables of the resource {uri} must be different Python names")
     pattern = re.escape(texts[0])
     for name, text in zip(names, texts[1:], strict=True):
         pattern += f"(?P<{name}>[^/{re.escape(text[:1])}]+){re.escape(text)}"

@@ -80,7 +80,8 @@ class LiveRuns:
         self._is_draining = False
         self.on_drain: list[Callable[[], object]] = []
         """Called when the runs have been drained, to end streams that belong to no run."""
-        self._left_behind = LeftBehindByUser(MAX_CALLS_PER_USER if has_users else MAX_CALLS)
+        self.left_behind = LeftBehindByUser(MAX_CALLS_PER_USER if has_users else MAX_CALLS)
+        """The calls of tools that go on after their end, by user."""
         self.total = 0
         """Number of runs that this server has started."""
 
@@ -394,7 +395,7 @@ class LiveRuns:
             await asyncio.wait(tasks, timeout=timeout_s)
 
     async def _execute(self, live: LiveRun) -> None:
-        CURRENT_CALLS.set(self._left_behind.of(live.row.owner))
+        CURRENT_CALLS.set(self.left_behind.of(live.row.owner))
         run = live.run
         assert run is not None
         try:

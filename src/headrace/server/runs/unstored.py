@@ -15,6 +15,7 @@ from headrace.engine import AlreadyAnswered, Run
 from headrace.errors import RequestFailed, UsageError
 from headrace.events import (
     HistoryCompacted,
+    InputAnswered,
     InputRequested,
     Record,
     RunFailed,
@@ -37,6 +38,7 @@ from headrace.server.storage.access_tokens import User
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.storage import UsageCount
 from headrace.server.storage.usage.usage_table import UsageRow
+from headrace.tools.left_behind import CURRENT_CALLS, LeftBehindByUser
 from headrace.transport.tee import ByteTee
 from headrace.turn.record_stream import RecordStream
 from headrace.turn.turn_stream import TurnStream
@@ -103,6 +105,13 @@ class UnstoredRun:
         self._beginning: asyncio.Task[None] | None = None
         self._reader: asyncio.Task[Any] | None = None
         self._interruption: str | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the run has asked for input that it has not got."""
+        asked = sum(isinstance(record.event, InputRequested) for record in self.records)
+        given = sum(isinstance(record.event, InputAnswered) for record in self.records)
+        return asked > given
 
     @property
     def is_run(self) -> bool:
@@ -236,7 +245,9 @@ class UnstoredRuns:
         count_use: Callable[[User], Awaitable[None]],
         clock: Callable[[], int],
         patience_s: float,
+        left_behind: LeftBehindByUser,
     ) -> None:
+        self._left_behind = left_behind
         self._quota = quota
         self._watchers = watchers
         self._usage = usage
@@ -270,6 +281,7 @@ class UnstoredRuns:
         """
         self._quota.count_request(user.owner)
         await self._count_use(user)
+        CURRENT_CALLS.set(self._left_behind.of(user.owner))
         run_id = f"run_{uuid.uuid4().hex}"
         try:
             stream = offer.open(asked, run_id=run_id, user=user.owner)
@@ -315,7 +327,10 @@ class UnstoredRuns:
             _logger.warning("the usage of run %s cannot be stored: %s", run.id, error)
 
     async def drain(self, grace_s: float) -> None:
-        """Let the runs finish for `grace_s`, then interrupt them."""
+        """Let the runs finish for `grace_s`, then interrupt them. Those that wait for an answer are
+        interrupted at once: a server that stops takes none."""
+        for run in [run for run in self._runs if run.is_waiting]:
+            run.interrupt("the server is stopping")
         deadline_s = time.monotonic() + grace_s
         while self._runs and time.monotonic() < deadline_s:
             await asyncio.sleep(_DRAIN_POLL_S)

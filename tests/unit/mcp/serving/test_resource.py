@@ -40,6 +40,12 @@ def test_variables_need_something_between_them() -> None:
         create("a://{x}{y}")
 
 
+@pytest.mark.parametrize("template", ["a://{x}/{x}", "a://{1x}"])
+def test_variables_are_different_names(template: str) -> None:
+    with pytest.raises(UsageError, match="different Python names"):
+        create(template)
+
+
 def test_twice_the_uri_takes_no_four_times_the_time() -> None:
     resource = create("a://{u}-{v}-{w}-{x}")
 

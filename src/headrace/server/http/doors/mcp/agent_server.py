@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from headrace.engine import Agent
 from headrace.errors import UsageError
 from headrace.mcp import MCPOffer
-from headrace.server.http.doors.mcp.agent_tool import answer_call, describe_agent, name_agents
+from headrace.server.http.doors.mcp.agent_tool import answer_call, describe_agent
 from headrace.server.http.doors.mcp.client_link import ANSWER_S, ClientLink
 from headrace.server.http.doors.mcp.client_sessions import ClientSessions
 from headrace.server.http.doors.mcp.held_calls import HeldCalls
@@ -29,6 +29,7 @@ from headrace.server.http.doors.mcp.offered import (
     read_resource,
 )
 from headrace.server.http.doors.mcp.offered_tool import describe_tool, run_tool
+from headrace.server.http.doors.mcp.tool_names import check_names, name_agents
 from headrace.server.http.export.export import write_markdown
 from headrace.server.http_error import HTTPError
 from headrace.server.service import Service
@@ -38,6 +39,7 @@ from headrace.server.storage.store import Conversation, NotFound, PageCursor, St
 USER_KEY: Final = "headrace.user"
 """Where the scope of an HTTP request has its user."""
 _PREFIX: Final = "headrace://conversations/"
+_TEMPLATE: Final = f"{_PREFIX}{{id}}"
 _PAGE: Final = 100
 _MAX_RESOURCE_BYTES: Final = 4_000_000
 _CUT: Final = b"\n\n[The conversation is longer; export it to read the rest.]\n"
@@ -96,8 +98,7 @@ class _Handlers:
         self._user = user
         self._offer = offer
         self._names = name_agents(agents)
-        if twice := self._names.keys() & offer.tools.keys():
-            raise UsageError(f"a tool has the name of an agent: {', '.join(sorted(twice))}")
+        check_names(agents, offer)
         self._calls = HeldCalls()
         self._sessions = ClientSessions()
         offer.listeners.append(self._sessions.notify)
@@ -157,6 +158,8 @@ class _Handlers:
 
         if name is None and tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r:.100}")
+        if params.request_state is not None:
+            await self._count(user)
         result: Any = await self._calls.answer(user.owner, context, params, run)
         return cast("types.CallToolResult | types.InputRequiredResult", result)
 
@@ -191,7 +194,7 @@ class _Handlers:
         """List how the URIs of resources are made."""
         own = [r for r in self._offer.resources.values() if r.is_template]
         template = types.ResourceTemplate(
-            uri_template=f"{_PREFIX}{{id}}",
+            uri_template=_TEMPLATE,
             name="conversation",
             description="A conversation as Markdown.",
             mime_type="text/markdown",
@@ -205,8 +208,8 @@ class _Handlers:
         """Read a resource of the offer, or a conversation as Markdown."""
         user = self._find_user(context)
         owner = user.owner
+        await self._count(user)
         if (found := self._offer.find_resource(params.uri)) is not None:
-            await self._count(user)
             return await read_resource(*found, params.uri)
         conversation_id = params.uri.removeprefix(_PREFIX)
         try:
@@ -254,9 +257,9 @@ class _Handlers:
             raise MCPError(types.INVALID_PARAMS, f"there is no prompt {params.name!r:.100}")
 
         async def read(link: ClientLink) -> types.GetPromptResult:
-            await self._count(user)
             return await read_prompt(prompt, params.arguments or {}, link)
 
+        await self._count(user)
         result: Any = await self._calls.answer(user.owner, context, params, read)
         return cast("types.GetPromptResult | types.InputRequiredResult", result)
 
@@ -266,7 +269,8 @@ class _Handlers:
         """Complete the id of a conversation."""
         owner = self._find_user(context).owner
         values: list[str] = []
-        if isinstance(params.ref, types.ResourceTemplateReference):
+        ref = params.ref
+        if isinstance(ref, types.ResourceTemplateReference) and ref.uri == _TEMPLATE:
             async with self._open_service() as service:
                 found = await service.store.conversations(owner, _PAGE)
             start = params.argument.value

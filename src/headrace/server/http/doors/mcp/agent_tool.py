@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
-from collections.abc import Mapping
+import secrets
 from contextlib import suppress
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from headrace.encoders import Options, Request
 from headrace.engine import Agent, AlreadyAnswered, Run
 from headrace.errors import UsageError
 from headrace.events import InputRequested, JSONObject, RunFailed, RunFinished, TurnFailed
+from headrace.log import get_logger
 from headrace.messages import Message
 from headrace.messages.message import MediaPart
 from headrace.readers import IncomingRequest
@@ -37,23 +37,8 @@ _TASK: Final[JSONObject] = {
     "type": "string",
     "description": "What the agent is to do, with everything that it must know.",
 }
-_MAX_NAME_CHARS: Final = 64
 _NO_TASK: Final = "Do what your instructions say."
-_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_.-]+")
-
-
-def name_agents(agents: Mapping[str, Agent]) -> dict[str, str]:
-    """Return the names of agents by the names of their tools. Names that would be the same are
-    numbered."""
-    names: dict[str, str] = {}
-    for name in agents:
-        clean = "ask" if name == "default" else _NOT_ALLOWED.sub("_", name)[:_MAX_NAME_CHARS]
-        tool, number = clean, 1
-        while tool in names:
-            number += 1
-            tool = f"{clean[: _MAX_NAME_CHARS - 8]}_{number}"
-        names[tool] = name
-    return names
+_logger = get_logger("server")
 
 
 def describe_agent(tool_name: str, name: str, agent: Agent) -> types.Tool:
@@ -117,19 +102,25 @@ async def _run_agent(
 
 async def _answer(run: Run[Any], event: InputRequested, link: ClientLink) -> None:
     """Ask the user of the client what a run asks for, and tell the run."""
+    value, denial = None, None
+    try:
+        # A new key, so that an answer cannot be there before the question.
+        value = await link.fill(create_form(event), f"{event.kind}_{secrets.token_hex(8)}")
+        if event.kind == "approval" and not is_approved(value):
+            denial = "the user did not allow it"
+    except InputDenied as error:
+        denial = str(error)
+    except Exception as error:  # noqa: BLE001 (the run must not wait for ever, whatever it is)
+        _logger.warning("run %s asks what cannot be asked: %r", run.run_id, error)
+        denial = "the question cannot be asked"
     # The run may have ended meanwhile, or another part of the program may have answered.
     with suppress(AlreadyAnswered, UsageError):
-        try:
-            value = await link.fill(create_form(event), event.request_id)
-        except InputDenied as error:
-            run.answer(event.request_id, "denied", reason=str(error))
-            return
-        if event.kind != "approval":
-            run.answer(event.request_id, value=value)
-        elif is_approved(value):
+        if denial is not None:
+            run.answer(event.request_id, "denied", reason=denial)
+        elif event.kind == "approval":
             run.answer(event.request_id)
         else:
-            run.answer(event.request_id, "denied", reason="the user did not allow it")
+            run.answer(event.request_id, value=value)
 
 
 def _describe_error(error: HTTPError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any, Final
 
 import mcp_types as types
@@ -52,6 +53,8 @@ class ClientLink:
         self._open: dict[str, tuple[Any, asyncio.Future[Any]]] = {}
         self._given: dict[str, Any] = {}
         self._count = 0
+        self._asking = 0
+        self._left_s: float | None = None
 
     # -- what a call does
 
@@ -96,16 +99,30 @@ class ClientLink:
         self._check_capability(request.method)
         self._count += 1
         key = key or f"question_{self._count}"
-        timer, left_s = self.timer, None
-        loop = asyncio.get_running_loop()
-        if timer is not None and (when := timer.when()) is not None:
-            left_s = when - loop.time()
-            timer.reschedule(None)
+        self._pause_timer()
         try:
             return await (self._send(request) if self.is_live else self._wait(key, request))
         finally:
-            if timer is not None and left_s is not None and not timer.expired():
-                timer.reschedule(loop.time() + left_s)
+            self._continue_timer()
+
+    def _pause_timer(self) -> None:
+        """Stop the time of the call while the client is asked, once for all of its questions."""
+        self._asking += 1
+        timer = self.timer
+        when = None if timer is None else timer.when()
+        if self._asking == 1 and timer is not None and when is not None:
+            self._left_s = when - asyncio.get_running_loop().time()
+            # The call may have ended, and a part of it may still ask.
+            with suppress(RuntimeError):
+                timer.reschedule(None)
+
+    def _continue_timer(self) -> None:
+        self._asking -= 1
+        timer, left_s = self.timer, self._left_s
+        if self._asking == 0 and timer is not None and left_s is not None:
+            self._left_s = None
+            with suppress(RuntimeError):
+                timer.reschedule(asyncio.get_running_loop().time() + left_s)
 
     def _check_capability(self, method: str) -> None:
         name = _CAPABILITIES[method]
@@ -137,6 +154,8 @@ class ClientLink:
             return await answer
         finally:
             self._open.pop(key, None)
+            if not self._open:
+                self.asked.clear()
 
     # -- what the server does
 

@@ -15,6 +15,7 @@ from headrace.wire.json.value import as_object
 _ANSWER: Final = "answer"
 _APPROVE: Final = "approve"
 _MAX_CALL_CHARS: Final = 2_000
+_MAX_ANSWER_BYTES: Final = 65_536
 
 
 class Form:
@@ -44,13 +45,17 @@ class Form:
         value = content.get(_ANSWER) if self._is_wrapped else content
         if self._schema == {"type": "string"} and not isinstance(value, str):
             raise Mismatch("expected a text")
+        if len(msgspec.json.encode(value)) > _MAX_ANSWER_BYTES:
+            raise InputDenied(f"the answer has more than {_MAX_ANSWER_BYTES} bytes")
         OutputType(self._schema).convert(value)
         return value
 
 
 def create_approval(message: str, name: str, args: Any) -> Form:
     """Return the form that asks for the approval of a call."""
-    call = f"{name} {msgspec.json.encode(args).decode()}"[:_MAX_CALL_CHARS]
+    call = f"{name} {msgspec.json.encode(args).decode()}"
+    if len(call) > _MAX_CALL_CHARS:
+        call = f"{call[:_MAX_CALL_CHARS]} … [cut: the call has {len(call):,} characters]"
     text = "\n".join(filter(None, (message, f"Allow this call? {call}")))
     field = {"type": "boolean", "title": "Allow this call"}
     return Form(text, {"type": "object", "properties": {_APPROVE: field}, "required": [_APPROVE]})

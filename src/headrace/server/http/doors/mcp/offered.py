@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from typing import Final
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
+from headrace.errors import Terminate
 from headrace.log import get_logger
 from headrace.mcp.serving.client_context import ClientContext
 from headrace.mcp.serving.prompt import MCPPrompt, PromptFailed
 from headrace.mcp.serving.resource import MCPResource
 from headrace.server.http.doors.mcp.client_link import ClientLink
 from headrace.server.http.doors.mcp.content import to_blocks, to_contents
-from headrace.server.http.doors.mcp.offered_tool import refuse_for
+from headrace.server.http.doors.mcp.offered_tool import refuse_for, run_in_time
 
+_READ_S: Final = 60.0
 _logger = get_logger("server")
 
 
@@ -33,7 +37,11 @@ async def read_prompt(
     """Return the messages of a prompt. Raises `MCPError` if its function fails."""
     context = ClientContext(link, name=prompt.name, ask=link.ask)
     try:
-        content = await prompt.read(arguments, context)
+        content = await run_in_time(prompt.read(arguments, context), link)
+    except TimeoutError:
+        raise MCPError(types.INTERNAL_ERROR, "the prompt took too long") from None
+    except Terminate as error:
+        raise MCPError(types.INTERNAL_ERROR, str(error)) from None
     except PromptFailed as error:
         if link.missing and not link.is_live:
             refuse_for(link.missing)
@@ -67,7 +75,10 @@ async def read_resource(
 ) -> types.ReadResourceResult:
     """Read a resource. Raises `MCPError` if there is none, or its function fails."""
     try:
-        content = await resource.read(values)
+        async with asyncio.timeout(_READ_S):
+            content = await resource.read(values)
+    except TimeoutError:
+        raise MCPError(types.INTERNAL_ERROR, "the resource took too long") from None
     except LookupError:
         raise no_resource(uri) from None
     except Exception:  # the function is the user's, and its error may have secrets

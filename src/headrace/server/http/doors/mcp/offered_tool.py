@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import Any, Final
+from collections.abc import Awaitable
+from typing import Any, Final, TypeVar
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
@@ -12,6 +13,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from headrace.content import JSONContent
 from headrace.engine import RunLimits
+from headrace.errors import Terminate
 from headrace.events import JSONObject, ToolProgress
 from headrace.mcp.serving.client_context import ClientContext
 from headrace.server.http.doors.mcp.client_link import ClientLink
@@ -20,6 +22,7 @@ from headrace.server.http.doors.mcp.form import create_approval, is_approved
 from headrace.tools import InputDenied, Tool, ToolReturn, tool_error
 from headrace.tools.result import limit_size
 
+T = TypeVar("T")
 _LIMITS: Final = RunLimits()
 
 
@@ -73,23 +76,34 @@ async def _approve_and_run(
         return tool_error(f"{tool.name} was not run: {problem}")
     if tool.needs_approval(arguments):
         try:
-            value = await link.fill(create_approval("", tool.name, arguments))
+            # A new key, so that the answer cannot be there before the question.
+            key = f"approval_{secrets.token_hex(8)}"
+            value = await link.fill(create_approval("", tool.name, arguments), key)
         except InputDenied as error:
             return tool_error(f"{tool.name} needs an approval: {error}")
         if not is_approved(value):
             return tool_error(f"{tool.name} was not run: the user did not allow it")
     timeout_s = tool.timeout_s or _LIMITS.tool_timeout_s
-    link.timer = asyncio.timeout(timeout_s)
     try:
-        async with tool.slots(), link.timer:
-            return await tool.execute(arguments, context)
+        async with tool.slots():
+            return await run_in_time(tool.execute(arguments, context), link, timeout_s)
     except TimeoutError:
-        if not link.timer.expired():
-            raise
+        context.cancel()
+        return tool_error(f"{tool.name} took longer than {timeout_s:g} s and was stopped")
+    except Terminate as error:
+        return tool_error(f"{tool.name} ended its run: {error}")
+
+
+async def run_in_time(work: Awaitable[T], link: ClientLink, timeout_s: float | None = None) -> T:
+    """Do the work of a call in a time limit, which does not run while its client is asked. Raises
+    `TimeoutError`."""
+    limit_s = timeout_s or _LIMITS.tool_timeout_s
+    link.timer = timer = asyncio.timeout(limit_s)
+    try:
+        async with timer:
+            return await work
     finally:
         link.timer = None
-    context.cancel()
-    return tool_error(f"{tool.name} took longer than {timeout_s:g} s and was stopped")
 
 
 class Reporter:
