@@ -131,7 +131,7 @@ def test_a_log_that_was_given_up_is_cancelled() -> None:
 class ManualLog:
     """A log that stores nothing until it is told to."""
 
-    is_holding = False
+    is_shared = False
 
     def __init__(self) -> None:
         self.waiting: list[Done] = []

@@ -25,7 +25,7 @@ Done = Callable[[Exception | None], None]
 class PromptLog:
     """Keeps what it is given a moment later; breaks, or sticks, at some put."""
 
-    is_holding = False
+    is_shared = False
 
     def __init__(self, breaks_at: int = 0, sticks_at: int = 0) -> None:
         self.records: list[Record] = []
@@ -101,20 +101,21 @@ def test_a_log_that_breaks_while_the_provider_is_silent_ends_the_run_at_once() -
     assert run.result.error.category == "storage"
 
 
-class HoldingLog(PromptLog):
-    """Says that nothing may begin, until it is released."""
+class SharedLog(PromptLog):
+    """Stores nothing until it is released. Other processes may claim its runs."""
 
-    is_holding = True
+    is_shared = True
+    is_released = False
 
     def put(self, records: Sequence[Record], done: Done) -> None:
-        if not self.is_holding:
+        if self.is_released:
             super().put(records, done)
             return
         self.puts += 1
         self._waiting.append((self.puts, records, done))
 
     def release(self) -> None:
-        self.is_holding = False
+        self.is_released = True
         while self._waiting:
             self._keep()
 
@@ -136,8 +137,8 @@ def test_the_model_is_asked_while_the_log_stores_the_start() -> None:
     assert transport.open_streams == 0
 
 
-def test_the_model_is_not_asked_while_the_log_holds_records_back() -> None:
-    log = HoldingLog()
+def test_the_model_is_not_asked_before_a_shared_log_has_stored_the_start() -> None:
+    log = SharedLog()
     transport = script()
 
     async def main() -> Run:

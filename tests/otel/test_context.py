@@ -241,7 +241,7 @@ def test_a_hook_that_fails_ends_the_run_with_its_name() -> None:
 class PutSink:
     """A log that stores records a little later."""
 
-    is_holding = False
+    is_shared = False
 
     def __init__(self) -> None:
         self.stored: list[int] = []

@@ -139,11 +139,11 @@ class Journal:
     async def announce(self, events: Sequence[Event]) -> None:
         """Write events, and let the work that they announce begin while the log stores them.
 
-        It waits as `write()` does if the log holds records back, or if there is middleware, which
-        sees an event before the work begins."""
+        It waits as `write()` does if other processes may claim the run, or if there is middleware,
+        which sees an event before the work begins."""
         if self._pending is None or self._observers:
             await self.write(events)
-        elif self._pending.put(events) or self._pending.is_held:
+        elif self._pending.put(events) or self._pending.is_shared:
             await self.flush()
             await self.queue.wait_for_room()
 

@@ -67,9 +67,10 @@ class PendingLog:
         return self._count > _MAX_PENDING or self._error is not None
 
     @property
-    def is_held(self) -> bool:
-        """Whether the log holds records back: what they announce must not begin yet."""
-        return self._sink.is_holding
+    def is_shared(self) -> bool:
+        """Whether other processes may claim the run: what a record announces must not begin before
+        the record is stored."""
+        return self._sink.is_shared
 
     async def flush(self) -> None:
         """Wait until the log has stored everything. Raises `SinkFailed` once if it failed, or what

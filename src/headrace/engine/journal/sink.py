@@ -39,8 +39,9 @@ class PromptSink(Sink, Protocol):
     or observes events; records are still not shown before they are stored."""
 
     @property
-    def is_holding(self) -> bool:
-        """Whether records are held back because nothing may begin now, such as a turn."""
+    def is_shared(self) -> bool:
+        """Whether other processes may claim the run. Then nothing begins before the record that
+        announces it is stored."""
         ...
 
     def put(self, records: Sequence[Record], done: Callable[[Exception | None], None]) -> None:

@@ -46,9 +46,9 @@ class LogSink:
         self.put = self._tail.put if is_current is None else self._put
 
     @property
-    def is_holding(self) -> bool:
-        """Whether records wait because this server may not begin anything now."""
-        return bool(self._held)
+    def is_shared(self) -> bool:
+        """Whether other servers use the log too, and may claim the run."""
+        return self._is_current is not None
 
     def _put(self, records: Sequence[Record], done: Done) -> None:
         if not self._held and self._may_log(records):
