@@ -20,7 +20,7 @@ FOUND = (10_815, 41_481, 92_892)
 _GROUPS = 20
 _MOST = 400
 """Most schedules until a broken rule must have been noticed."""
-_FIRST = {"begin_checks_key": 790, "commit_checks_epoch": 80, "answers_wake_runs": 50}
+_FIRST = {"begin_checks_key": 790, "commit_checks_epoch": 80, "answers_wake_runs": 300}
 """Where to begin if a rule is seldom needed: shortly before the first seed that needs it."""
 
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")

@@ -97,7 +97,7 @@ def test_connections_land_on_both_workers(server: ServerProcess) -> None:
     found: list[int] = []
     for _ in range(100):
         with (
-            httpx.Client(base_url=server.url, trust_env=False) as client,
+            httpx.Client(base_url=server.url, trust_env=False, verify=False) as client,
             client.stream("GET", "/healthz") as response,
         ):
             found.append(find_worker(response, pids))

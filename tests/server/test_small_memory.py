@@ -34,7 +34,7 @@ def _ask(server: ServerProcess, message: str, seen: dict[str, bytes]) -> None:
     event_id, data = "", b""
     try:
         with (
-            httpx.Client(base_url=server.url, timeout=60, trust_env=False) as http,
+            httpx.Client(base_url=server.url, timeout=60, trust_env=False, verify=False) as http,
             http.stream("POST", "/api/chat", json={"message": message}) as response,
         ):
             event_id = response.headers.get("x-event-id", "")
@@ -52,7 +52,7 @@ def test_without_memory_nothing_that_was_stored_is_damaged(tmp_path: Path) -> No
         _ask(server, "What is 12 * 34?", seen)
         asked = 1
         # At the end there is none to spare, but what the process has freed meanwhile.
-        for spare_bytes in (16_000_000, 8_000_000, 4_000_000, 2_000_000, 1_000_000, *[0] * 8):
+        for spare_bytes in (8_000_000, 2_000_000, *[0] * 8):
             used = _virtual_bytes(server.process.pid)
             if used is None:
                 break

@@ -95,7 +95,7 @@ class Watcher:
     def _read(self, message: str) -> None:
         url, body = f"{self._server.url}/api/chat", {"message": message}
         with (
-            httpx.Client(timeout=600, trust_env=False) as http,
+            httpx.Client(timeout=600, trust_env=False, verify=False) as http,
             http.stream("POST", url, json=body) as answer,
         ):
             self.event_id = answer.headers["x-event-id"]
@@ -198,7 +198,7 @@ def test_a_server_ends_even_if_a_tool_blocks_its_event_loop(tmp_path: Path) -> N
         watcher = Watcher(server, "blocking")
         for _ in range(100):
             try:
-                httpx.get(f"{server.url}/healthz", timeout=1, trust_env=False)
+                httpx.get(f"{server.url}/healthz", timeout=1, trust_env=False, verify=False)
             except httpx.TimeoutException:
                 break
             time.sleep(0.05)
