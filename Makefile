@@ -58,8 +58,8 @@ serve: $(VENV)/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, o
 # Where it is set, as in many images with Python, each process of a test would compile all modules.
 test unit soak: export PYTHONDONTWRITEBYTECODE :=
 
-test: setup ## Run all tests; ARGS="-k sse -x" is passed to pytest
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+test: setup ## Run all tests, and a few that fail once more; ARGS="-k sse -x" is passed to pytest
+	@$(BIN)/python -m tests.twice -n $(WORKERS) --dist worksteal $(ARGS)
 
 unit: $(VENV)/.stamp ## Run the unit tests alone: about a minute, without npm and a browser
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(UNIT_TESTS) $(ARGS)
