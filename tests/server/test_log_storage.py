@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -156,6 +157,31 @@ def test_a_commit_for_many_runs_writes_few_pages(tmp_path: Path) -> None:
     with closing(Database(tmp_path / "x.db")) as database:
         grown = asyncio.run(main(SQLiteLog(database), tmp_path / "x.db-wal"))
     assert grown <= 8 * 4_120
+
+
+def test_a_record_waits_for_others_as_long_as_others_are_coming(tmp_path: Path) -> None:
+    """The longest wait stays far below the 20 ms that a frame may take."""
+    waits: list[float] = []
+
+    async def main(log: SQLiteLog) -> None:
+        loop = asyncio.get_running_loop()
+        call_later = loop.call_later
+
+        def note(delay: float, callback: Any, *arguments: Any) -> asyncio.TimerHandle:
+            if getattr(callback, "__name__", "") == "_write_batch":
+                waits.append(delay)
+            return call_later(delay, callback, *arguments)
+
+        loop.call_later = note  # type: ignore[method-assign, assignment]
+        for seq, runs in enumerate((1, 1, 5, 30, 30, 1, 1), 1):
+            stored = [loop.create_future() for _ in range(runs)]
+            for number, future in enumerate(stored):
+                log.tail(f"run_{seq}_{number}").put(records(1, 1), future.set_result)
+            assert await asyncio.gather(*stored) == [None] * runs
+
+    with closing(Database(tmp_path / "x.db")) as database:
+        asyncio.run(main(SQLiteLog(database)))
+    assert waits == [0.001, 0.001, 0.001, 0.004, 0.008, 0.008, 0.001]
 
 
 @pytest.mark.parametrize("has_readers", [False, True])
