@@ -11,10 +11,13 @@ import { SSEReader } from "./sse.js";
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
-/** Pause between two reads. Except in a flood, what was read is drawn with the next frame. */
+/** Pause between two reads. What was read is drawn with the next frame. */
 const READ_MS = 33;
+/** The pause at 1,000 characters a second. It grows with the rate, because nobody can read that fast. */
+const FLOOD_MS = 100;
+const LONGEST_READ_MS = 150;
 /** A larger read means that more is waiting, as when a long answer is resumed. */
-const BEHIND_BYTES = 16_384;
+const BEHIND_BYTES = 65_536;
 const EMPTY_ENDS = 2;
 const HIDDEN_GRACE_MS = 1_000;
 const SIP_MS = 400;
@@ -173,13 +176,22 @@ class Session {
     signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined), { once: true });
     const decoder = new TextDecoder();
     const events = new SSEReader();
+    let readAt = performance.now();
     while (!this.#isOver) {
       const { done, value } = await reader.read();
       if (done) return;
+      const before = this.#chars;
       this.#take(events.feed(decoder.decode(value, { stream: true })));
+      const now = performance.now();
+      const charsAMs = (this.#chars - before) / Math.max(1, now - readAt);
+      readAt = now;
       // Batching small reads costs a fraction of handling them one by one.
-      if (value.length < BEHIND_BYTES) await new Promise((resolve) => setTimeout(resolve, READ_MS));
+      if (value.length < BEHIND_BYTES) await new Promise((resolve) => setTimeout(resolve, readPause(charsAMs)));
     }
+  }
+
+  get #chars(): number {
+    return this.manager.bus.draft(this.eventId)?.chars ?? 0;
   }
 
   #take(events: readonly { id: string; data: string }[]): void {
@@ -210,6 +222,11 @@ class Session {
     this.manager.events.lost(this.eventId);
     this.manager.bus.clear(this.eventId);
   }
+}
+
+/** Return for how long to collect text that arrives at some rate. */
+export function readPause(charsAMs: number): number {
+  return Math.min(LONGEST_READ_MS, Math.max(READ_MS, FLOOD_MS * charsAMs));
 }
 
 function parsed(data: string): Frame | undefined {

@@ -19,23 +19,23 @@ export class SSEReader {
     const lines = piece.split(/\r\n|\n|\r/);
     lines[0] = this.#rest + (lines[0] ?? "");
     this.#rest = lines.pop() ?? "";
-    return lines.flatMap((line) => this.#line(line));
+    const events: SSEEvent[] = [];
+    for (const line of lines) this.#line(line, events);
+    return events;
   }
 
-  #line(line: string): SSEEvent[] {
-    if (line === "") return this.#end();
+  #line(line: string, events: SSEEvent[]): void {
+    if (line === "") return this.#end(events);
     const colon = line.indexOf(":");
     const name = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
     if (name === "data") this.#data.push(value);
     else if (name === "id") this.#id = value;
-    return [];
   }
 
-  #end(): SSEEvent[] {
-    if (this.#data.length === 0) return [];
-    const event = { id: this.#id, data: this.#data.join("\n") };
+  #end(events: SSEEvent[]): void {
+    if (this.#data.length === 0) return;
+    events.push({ id: this.#id, data: this.#data.join("\n") });
     this.#data = [];
-    return [event];
   }
 }

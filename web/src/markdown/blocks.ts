@@ -16,13 +16,15 @@ type Render = (source: string) => string;
 
 const renderSafely: Render = (source) => sanitize(toHtml(source));
 
-/** Feed the text in any slicing, then close: the blocks equal those of the whole text. Feeding is linear; `tail`
- * has a bounded cost, so read it once per frame. */
+/** Feed the text in any slicing, then close: the blocks equal those of the whole text. Feeding only keeps the text;
+ * reading `settled` or `tail` cuts it, in linear time, and rendering `tail` has a bounded cost. So read once per frame. */
 export class MarkdownStream {
   readonly #render: Render;
   readonly #splitter = new Splitter();
   readonly #definitions = new Map<string, string>();
   #settled: PieceBlock[] = [];
+  /** Text that has not been cut yet. */
+  #fed = "";
   #tail: string | null = "";
 
   constructor(render: Render = renderSafely) {
@@ -30,13 +32,12 @@ export class MarkdownStream {
   }
 
   feed(text: string): void {
-    if (text === "") return;
-    this.#settle(this.#splitter.feed(text));
-    this.#tail = null;
+    this.#fed += text;
   }
 
   /** End the text. Link definitions apply backwards, so blocks that use one are rendered again. */
   close(): void {
+    this.#cut();
     this.#settle(this.#splitter.close());
     this.#tail = "";
     if (this.#definitions.size === 0) return;
@@ -46,13 +47,22 @@ export class MarkdownStream {
 
   /** Blocks stay the same objects, unless close() finds a definition that changes one. */
   get settled(): readonly Block[] {
+    this.#cut();
     return this.#settled;
   }
 
   /** HTML of the open tail, closed as if it ended here. */
   get tail(): string {
+    this.#cut();
     this.#tail ??= this.#renderTail();
     return this.#tail;
+  }
+
+  #cut(): void {
+    if (this.#fed === "") return;
+    this.#settle(this.#splitter.feed(this.#fed));
+    this.#fed = "";
+    this.#tail = null;
   }
 
   #settle(pieces: readonly Piece[]): void {

@@ -1,6 +1,7 @@
 /** An answer: groups of steps and content.
  *
- * A live answer is drawn from the bus, at most once per animation frame; a stored one from its event. */
+ * A live answer is drawn from the bus, at most once per animation frame; a stored one from its event. Streams are read less
+ * often in a flood, so it is drawn less often as well. */
 
 import { html, nothing, type PropertyValues, type TemplateResult } from "lit";
 import { repeat } from "lit/directives/repeat.js";
@@ -25,10 +26,6 @@ import "./markdown-view.js";
 import "./steps-panel.js";
 import { t } from "../languages/language.js";
 
-/** Pause between two drawings while more arrives than anybody can read. */
-const FLOOD_MS = 100;
-const FLOOD_CHARS_A_MS = 1;
-
 export class AssistantMessage extends Element {
   static override properties = fields("chat eventId event startedAt branches questionId isLast isPending models");
   declare chat: Chat;
@@ -46,10 +43,6 @@ export class AssistantMessage extends Element {
   #stopWatching: (() => void) | undefined;
   #watched = "";
   #frame = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #drawnAt = 0;
-  #drawnChars = 0;
-  #isFlood = false;
   #placeHeld: (() => Promise<void>) | undefined;
 
   override connectedCallback(): void {
@@ -82,33 +75,15 @@ export class AssistantMessage extends Element {
     this.#stopWatching = undefined;
     this.#watched = "";
     cancelAnimationFrame(this.#frame);
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
     this.#frame = 0;
   }
 
-  /** Draw with the next animation frame; under heavy load less often. */
+  /** Draw with the next animation frame. */
   #soon(): void {
-    if (this.#timer !== undefined || this.#frame) return;
-    const waitMs = this.#isFlood ? this.#drawnAt + FLOOD_MS - performance.now() : 0;
-    if (waitMs <= 0) return this.#next();
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      this.#next();
-    }, waitMs);
-  }
-
-  #next(): void {
-    this.#frame = requestAnimationFrame((at) => this.#draw(at));
-  }
-
-  #draw(at: number): void {
-    const chars = this.chat.bus.draft(this.eventId)?.chars ?? 0;
-    this.#isFlood = chars - this.#drawnChars > FLOOD_CHARS_A_MS * (at - this.#drawnAt);
-    this.#frame = 0;
-    this.#drawnAt = at;
-    this.#drawnChars = chars;
-    this.requestUpdate();
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      this.requestUpdate();
+    });
   }
 
   /** One template for live and stored, so that the elements stay the same when the answer ends. */

@@ -32,6 +32,9 @@ export class StepsPanel extends Element {
   declare seconds: number;
   #timer: ReturnType<typeof setInterval> | undefined;
   #isTall = false;
+  #rows = 0;
+  /** How far the reader has scrolled up in the window. Kept from events, because reading it would force a layout. */
+  #scrolled = 0;
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
@@ -47,12 +50,14 @@ export class StepsPanel extends Element {
     if (this.phase === "live") this.#timer ??= setInterval(() => this.#tick(), 250);
     else this.#stopTimer();
     // The window does not shrink under the eyes of somebody who has scrolled up in it.
-    if (changed.get("phase") === "live") this.#isTall = (this.querySelector(".window")?.scrollTop ?? 0) < -8;
+    if (changed.get("phase") === "live") this.#isTall = this.#scrolled < -8;
     this.#tick();
   }
 
   override updated(): void {
-    this.style.setProperty("--rows", String(rows(this.steps).length));
+    // Setting a style costs time even if its value is the same.
+    const count = rows(this.steps).length;
+    if (count !== this.#rows) this.style.setProperty("--rows", String((this.#rows = count)));
   }
 
   /** Resolves when the segments are drawn, too. */
@@ -84,7 +89,7 @@ export class StepsPanel extends Element {
       ${phase === "live" || this.#isTall ? this.#head() : nothing}
       ${this.steps.length === 0
         ? nothing
-        : html`<div class="window" tabindex="0" role="group" aria-label=${t.stepsSoFar}>
+        : html`<div class="window" tabindex="0" role="group" aria-label=${t.stepsSoFar} @scroll=${({ currentTarget }: Event) => (this.#scrolled = (currentTarget as HTMLElement).scrollTop)}>
             <div>${this.#overlays()}</div>
           </div>`}
     </section>`;

@@ -4,7 +4,7 @@ import { API } from "../../src/core/api.js";
 import { StreamingBus } from "../../src/core/bus.js";
 import { TextDraft } from "../../src/core/draft.js";
 import type { EndFrame } from "../../src/core/frame.js";
-import { StreamingSessionManager } from "../../src/core/session.js";
+import { readPause, StreamingSessionManager } from "../../src/core/session.js";
 
 const WORDS = Array.from({ length: 12 }, (_none, number) => `word${number} `);
 const FRAMES = [
@@ -94,9 +94,14 @@ describe("StreamingSessionManager", () => {
     await watched(new StreamingBus());
     expect(paused).toHaveLength(WHOLE.slice(0, 3).length + 1);
     paused.length = 0;
-    pieces(`: ${"x".repeat(20_000)}\n`);
+    pieces(`: ${"x".repeat(70_000)}\n`);
     await watched(new StreamingBus());
     expect(paused).toEqual([]);
+  });
+
+  it("pauses for longer the faster text arrives, and draws at least six times a second", () => {
+    const pauses = [0, 100, 300, 500, 1_000, 16_000, Infinity].map((charsAS) => readPause(charsAS / 1_000));
+    expect(pauses).toEqual([33, 33, 33, 50, 100, 150, 150]);
   });
 
   it("gives up where a stream is over and never said how", async () => {
