@@ -192,7 +192,7 @@ def _overrides(entry: Middleware, name: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _find_own_hooks(kind: type[Middleware]) -> frozenset[str]:
+def _find_own_hooks(kind: type[Any]) -> frozenset[str]:
     """Return the names that a class of middleware defines otherwise than `Middleware`."""
     return frozenset(
         name for name in HOOKS if getattr(kind, name, None) is not getattr(Middleware, name)

@@ -186,7 +186,7 @@ def check_middleware(middleware: Iterable[Any]) -> tuple[Middleware, ...]:
 
 
 @lru_cache(maxsize=64)
-def _find_hook_names(kind: type[Middleware]) -> frozenset[str]:
+def _find_hook_names(kind: type[Any]) -> frozenset[str]:
     """Return the names in a class that look like hooks. They are looked up once: to list the names
     of a class is slow, and an agent may be created for each run."""
     return frozenset(name for name in dir(kind) if name.startswith(_PREFIXES))

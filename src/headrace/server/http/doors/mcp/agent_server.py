@@ -92,15 +92,15 @@ def create_server(
     return server
 
 
-async def _hide_errors(context: Any, call_next: Any) -> Any:
+async def _hide_errors(ctx: Any, call_next: Any) -> Any:
     """Answer a request, and log an error that is not meant for the client. With older revisions the
     package would send its text."""
     try:
-        return await call_next(context)
+        return await call_next(ctx)
     except (MCPError, ValidationError):
         raise
     except Exception as error:
-        _logger.exception("the MCP request %s failed: %s", context.method, type(error).__name__)
+        _logger.exception("the MCP request %s failed: %s", ctx.method, type(error).__name__)
         raise MCPError(types.INTERNAL_ERROR, "the server has failed") from None
 
 
