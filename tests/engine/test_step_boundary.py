@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from types import FrameType
@@ -76,6 +77,9 @@ def test_a_step_boundary_does_not_grow_with_the_run(
     if has_sub_agents:
         helper = agent_with([], steps=0).as_tool("look", "Look.")
     before = sys.gettrace()
+    # A collection within a boundary would run finalizers, some of other tests.
+    gc.collect()
+    gc.disable()
     boundaries = Boundaries(monkeypatch)
 
     async def main() -> str:
@@ -87,6 +91,7 @@ def test_a_step_boundary_does_not_grow_with_the_run(
         assert run_virtual(main()) == "Done."
     finally:
         sys.settrace(before)
+        gc.enable()
     early, late = boundaries.lines[5], boundaries.lines[STEPS - 5]
     assert early > 0
     assert late == early

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ from mcp.client.streamable_http import streamable_http_client
 from headrace import Agent, FileContent, ImageContent, ToolContext, UsageError, tool
 from headrace.mcp import MCPOffer, MCPPrompt, MCPResource, sample_client
 from headrace.rehearsal.script import call, say, turn
-from headrace.server.http.doors.mcp import held_calls
+from headrace.server.http.doors.mcp import client_sessions, held_calls, offered
+from headrace.tools.left_behind import MAX_CALLS_PER_USER, PROCESS_CALLS
 from tests.mcp.test_agent_server import _agent, serve
 
 PIXEL = "iVBORw0KGgo="
@@ -228,6 +231,16 @@ def test_a_client_without_the_capability_is_told_so(tmp_path: Path):
     run(main)
 
 
+@asynccontextmanager
+async def _sign_in(url: str, service: Any, name: str) -> AsyncIterator[Client]:
+    """Connect as a user with this name."""
+    token = service.access_tokens.create(name, "test", 1)
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}) as http:
+        transport = streamable_http_client(f"{url}/mcp", http_client=http)
+        async with Client(transport, elicitation_callback=Answers()) as client:
+            yield client
+
+
 async def _ask_twice(client: Client, change: Callable[[str], str], **arguments: Any) -> Any:
     """Call `book` until it asks, and send a changed state back."""
     arguments = arguments or {"train": "ICE 1"}
@@ -263,16 +276,7 @@ def test_the_state_of_one_user_is_refused_for_another(tmp_path: Path):
     async def main() -> None:
         agent = Agent("rehearsal:instant")
         async with serve(agent, tmp_path, needs_token=True, mcp_offer=_offer()) as (url, service):
-
-            @asynccontextmanager
-            async def sign_in(name: str) -> AsyncIterator[Client]:
-                token = service.access_tokens.create(name, "test", 1)
-                headers = {"Authorization": f"Bearer {token}"}
-                async with httpx2.AsyncClient(headers=headers) as http:
-                    transport = streamable_http_client(f"{url}/mcp", http_client=http)
-                    async with Client(transport, elicitation_callback=Answers()) as client:
-                        yield client
-
+            sign_in = partial(_sign_in, url, service)
             async with sign_in("anna") as anna, sign_in("bert") as bert:
                 asked = await anna.session.call_tool(
                     "book", {"train": "x"}, allow_input_required=True
@@ -347,6 +351,51 @@ def test_log_lines_progress_and_the_model_of_the_client(mode: str, tmp_path: Pat
 
 
 @REVISIONS
+def test_the_progress_of_a_tool_increases_with_each_report(mode: str, tmp_path: Path):
+    @tool
+    def dig(context: ToolContext) -> str:
+        """Dig a hole."""
+        for status, share in (("Start", None), (None, 0.5), ("Stones", None), ("Stones", 0.4)):
+            context.progress(status, progress=share)
+        context.progress(progress=1.0)
+        context.progress("Done")
+        return "dug"
+
+    async def main() -> None:
+        got: list[tuple[float, float | None]] = []
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            got.append((progress, total))
+
+        async with connect(tmp_path, mode, offer=MCPOffer(tools=[dig])) as client:
+            await client.call_tool("dig", progress_callback=report)
+        shares = [share for share, _ in got]
+        assert shares == sorted(set(shares)), "no share comes again"
+        assert got[:2] == [(0.0, None), (0.5, 1.0)]
+        assert (shares[4], len(shares)) == (1.0, 6)
+
+    run(main)
+
+
+@REVISIONS
+def test_an_error_of_the_server_is_not_sent_to_a_client(mode: str, tmp_path: Path):
+    async def fail(*_: Any) -> None:
+        raise OSError("/secret/path: disk full")
+
+    async def main() -> None:
+        async with (
+            serve(Agent("rehearsal:instant"), tmp_path) as (url, service),
+            Client(f"{url}/mcp", mode=mode) as client,
+        ):
+            service.store.conversations = fail
+            with pytest.raises(MCPError, match="the server has failed") as caught:
+                await client.list_resources()
+            assert caught.value.error.code == types.INTERNAL_ERROR
+
+    run(main)
+
+
+@REVISIONS
 def test_prompts_have_arguments_and_may_ask(mode: str, tmp_path: Path):
     async def main() -> None:
         answers = Answers({"answer": "Monday"})
@@ -384,6 +433,39 @@ def test_resources_are_texts_bytes_and_templates(tmp_path: Path):
     run(main)
 
 
+def test_a_user_who_reads_what_hangs_does_not_keep_others_from_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    released = threading.Event()
+
+    def hang() -> str:
+        released.wait(60)
+        return ""
+
+    async def main() -> None:
+        monkeypatch.setattr(offered, "_READ_S", 0.02)
+        offer = MCPOffer(resources=[MCPResource("demo://slow", hang)])
+        agent = Agent("rehearsal:instant")
+        async with serve(agent, tmp_path, needs_token=True, mcp_offer=offer) as (url, service):
+            sign_in = partial(_sign_in, url, service)
+            async with sign_in("anna") as anna, sign_in("bert") as bert:
+                for _ in range(MAX_CALLS_PER_USER):
+                    with pytest.raises(MCPError, match="took too long"):
+                        await anna.read_resource("demo://slow")
+                with pytest.raises(MCPError, match="not ended yet"):
+                    await anna.read_resource("demo://slow")
+                with pytest.raises(MCPError, match="took too long"):
+                    await bert.read_resource("demo://slow")
+                monkeypatch.setattr(held_calls, "_MAX_RUNNING_PER_USER", 0)
+                with pytest.raises(MCPError, match="too many calls"):
+                    await bert.read_resource("demo://slow")
+        released.set()
+        while len(PROCESS_CALLS):
+            await asyncio.sleep(0.01)
+
+    run(main)
+
+
 @pytest.mark.filterwarnings("ignore:resources/:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
 def test_a_client_is_told_of_changes_while_it_is_subscribed(tmp_path: Path):
@@ -406,6 +488,22 @@ def test_a_client_is_told_of_changes_while_it_is_subscribed(tmp_path: Path):
             offer.notify_changed("demo://text")
             offer.notify_changed("notes://1")
             assert await changed.get() == "notes://1"
+
+    run(main)
+
+
+@pytest.mark.filterwarnings("ignore:resources/:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")
+def test_a_session_may_subscribe_to_the_same_resource_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    async def main() -> None:
+        monkeypatch.setattr(client_sessions, "_MAX_URIS", 1)
+        async with connect(tmp_path, "legacy") as client:
+            await client.subscribe_resource("demo://text")
+            await client.subscribe_resource("demo://text")
+            with pytest.raises(MCPError, match="1 subscriptions at most"):
+                await client.subscribe_resource("notes://1")
 
     run(main)
 

@@ -25,7 +25,7 @@ from headrace.telemetry.histogram import Histograms
 from headrace.telemetry.measurement import Measurement, measure
 from headrace.telemetry.names import METRICS
 from headrace.telemetry.otlp import SCOPE
-from headrace.telemetry.span import Span
+from headrace.telemetry.span import Attributes, Span
 
 _NO_CONTEXT = Context()
 _NANOSECONDS = 1_000_000
@@ -91,9 +91,7 @@ class Recorder:
         if handle is None or span.end_ms is None:
             return
         if handle.is_recording():
-            known = span.known
-            news = {n: v for n, v in span.attributes.items() if known.get(n) != v}
-            handle.set_attributes(news)
+            handle.set_attributes(_find_new(span))
             for event in span.events:
                 handle.add_event(event.name, event.attributes, event.at_ms * _NANOSECONDS)
             if span.error is not None:
@@ -129,6 +127,12 @@ class Recorder:
         instrument.record(measurement.value, measurement.attributes)
         if self._histograms is not None:
             self._histograms.record(measurement)
+
+
+def _find_new(span: Span) -> Attributes:
+    """Return the attributes that the tracer does not have yet, or has with another value."""
+    known = span.known or {}
+    return {n: v for n, v in span.attributes.items() if n not in known or known[n] != v}
 
 
 def ids_of(handle: Any, parent: Context | None) -> TraceIds | None:

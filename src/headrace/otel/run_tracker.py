@@ -17,21 +17,10 @@ from headrace.otel.recorder import Recorder, ids_of
 from headrace.telemetry import names
 from headrace.telemetry.content import ContentRecorder
 from headrace.telemetry.span import Attributes, Span
-from headrace.telemetry.span_builder import SpanBuilder, SpanChange
+from headrace.telemetry.span_builder import SPAN_TYPES, SpanBuilder, SpanChange, describe_agent
 from headrace.trace_headers import TRACE_HEADERS
 
 _propagator = TraceContextTextMapPropagator()
-_OPTIONS = (
-    (names.REQUEST_MAX_TOKENS, "max_tokens"),
-    (names.REQUEST_TEMPERATURE, "temperature"),
-    (names.REQUEST_TOP_P, "top_p"),
-    (names.REQUEST_TOP_K, "top_k"),
-    (names.REQUEST_SEED, "seed"),
-    (names.REQUEST_STOP, "stop"),
-    (names.REQUEST_FREQUENCY_PENALTY, "frequency_penalty"),
-    (names.REQUEST_PRESENCE_PENALTY, "presence_penalty"),
-    (names.REQUEST_EFFORT, "effort"),
-)
 
 
 class RunTracker:
@@ -51,8 +40,8 @@ class RunTracker:
         self._last: TraceIds | None = None
         self._was_traced = False
         self.quiet_kind: type[Any] | None = None
-        """Kind of the deltas that tell nothing new in the millisecond `quiet_ms`. Any other record
-        ends that, so they are deltas of the same turn."""
+        """Kind of the deltas that tell nothing new in the millisecond `quiet_ms`. A record that
+        changes a span ends that, so they are deltas of the same turn."""
         self.quiet_ms = -1
         self.is_broken = False
         """Whether an error has ended the recording of this run."""
@@ -88,11 +77,9 @@ class RunTracker:
         now_ms = max(int(run.clock()), self._builder.last_ms)
         # The ids are not known yet.
         span = Span("invoke_agent", self._agent_name, _NO_IDS, now_ms, link=self._last)
-        span.set(names.OPERATION, "invoke_agent")
-        span.set(names.AGENT_NAME, self._agent_name)
-        span.set(names.PROVIDER, names.convert_provider(provider))
-        span.set(names.REQUEST_MODEL, model)
-        self._root = span.handle = self._recorder.start_root(span, None)
+        provider = names.convert_provider(provider)
+        span.set_all(describe_agent(self._agent_name, provider, model))
+        self._root = self._recorder.start_root(span, None)
         self._root_attributes = span.attributes
         return ids_of(self._root, None)
 
@@ -100,8 +87,10 @@ class RunTracker:
 
     def feed(self, record: Record) -> None:
         """Take a record that has been written."""
-        changes = self._builder.feed(record)
         kind = type(record.event)
+        if kind not in SPAN_TYPES:
+            return
+        changes = self._builder.feed(record)
         if kind in DELTA_TYPES and not record.path and self._content is None:
             self.quiet_kind, self.quiet_ms = kind, record.at_ms
         else:
@@ -140,17 +129,26 @@ class RunTracker:
 
     def _describe(self, span: Span, run: RunView, request: Request) -> None:
         """Set the attributes that are known of the request. Records do not have them."""
-        span.set(names.REQUEST_MODEL, request.model)
-        if request.provider is not None:
-            span.set(names.PROVIDER, names.convert_provider(request.provider))
-        for name, field in _OPTIONS:
-            span.set(name, getattr(request.options, field))
-        if request.options.output is not None:
-            span.set(names.OUTPUT_TYPE, "json")
-        if run.server is not None:
-            host, port = run.server
-            span.set(names.SERVER_ADDRESS, host)
-            span.set(names.SERVER_PORT, port)
+        options, provider = request.options, request.provider
+        host, port = run.server or (None, None)
+        span.set_all(
+            {
+                names.REQUEST_MODEL: request.model,
+                names.PROVIDER: None if provider is None else names.convert_provider(provider),
+                names.REQUEST_MAX_TOKENS: options.max_tokens,
+                names.REQUEST_TEMPERATURE: options.temperature,
+                names.REQUEST_TOP_P: options.top_p,
+                names.REQUEST_TOP_K: options.top_k,
+                names.REQUEST_SEED: options.seed,
+                names.REQUEST_STOP: options.stop,
+                names.REQUEST_FREQUENCY_PENALTY: options.frequency_penalty,
+                names.REQUEST_PRESENCE_PENALTY: options.presence_penalty,
+                names.REQUEST_EFFORT: options.effort,
+                names.OUTPUT_TYPE: None if options.output is None else "json",
+                names.SERVER_ADDRESS: host,
+                names.SERVER_PORT: port,
+            }
+        )
         if self._content is not None:
             self._content.fill_input(span, request.instructions, request.messages)
 

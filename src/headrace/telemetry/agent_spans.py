@@ -6,6 +6,8 @@ from headrace.telemetry.names import convert_provider
 from headrace.telemetry.span import Span
 from headrace.usage import Usage
 
+_NO_USAGE = Usage()
+
 
 class AgentSpans:
     """What is known of the run of one agent while its records are read."""
@@ -30,7 +32,7 @@ class AgentSpans:
         self.tool_names: dict[str, str] = {}
         """Names of the tools that were called, by call id."""
         self.finish_reasons: list[str] = []
-        self.usage = Usage()
+        self.usage = _NO_USAGE
         """Sum over the turns since the run was started or resumed, those of sub-agents included."""
         self.ready_ms = 0
         """When the next request could be sent."""
@@ -40,7 +42,11 @@ class AgentSpans:
         """Begin with the span of the run, at its start or when it is resumed."""
         self.span = span
         self.ready_ms = span.start_ms
-        self.usage = Usage()
+        self.usage = _NO_USAGE
+
+    def add_usage(self, usage: Usage) -> None:
+        """Add the usage of a turn, or of a sub-agent."""
+        self.usage = usage if self.usage is _NO_USAGE else self.usage + usage
 
     def take_open(self) -> list[Span]:
         """Return the spans that are open below the agent, and forget them."""

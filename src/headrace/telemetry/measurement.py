@@ -18,6 +18,8 @@ _CHAT = (
 )
 _TOOL = (names.TOOL_NAME, names.TOOL_TYPE)
 _AGENT = (names.PROVIDER, names.REQUEST_MODEL, names.AGENT_NAME)
+MAX_GAPS = 32
+"""Most gaps between the chunks of one response that are counted."""
 
 
 class Measurement(NamedTuple):
@@ -37,16 +39,13 @@ def measure(span: Span) -> list[Measurement]:
         return [Measurement(names.TOOL_DURATION, seconds, _select(span, _TOOL))]
     if span.operation == "invoke_agent":
         return [Measurement(names.AGENT_DURATION, seconds, _select(span, _AGENT))]
-    return [
-        Measurement(names.OPERATION_DURATION, seconds, _select(span, _CHAT)),
-        *_measure_chat(span),
-    ]
+    return _measure_chat(span, seconds)
 
 
-def _measure_chat(span: Span) -> list[Measurement]:
-    about = _select(span, _CHAT, has_error=False)
+def _measure_chat(span: Span, seconds: float) -> list[Measurement]:
     known = span.attributes
-    found: list[Measurement] = []
+    about = {name: known[name] for name in _CHAT if name in known}
+    found = [Measurement(names.OPERATION_DURATION, seconds, _add_error(span, about))]
     for metric, name in _VALUES:
         value = known.get(name)
         if isinstance(value, int | float):
@@ -56,9 +55,18 @@ def _measure_chat(span: Span) -> list[Measurement]:
         if isinstance(count, int):
             typed = {**about, names.TOKEN_TYPE: kind}
             found.append(Measurement(names.TOKEN_USAGE, count, typed))
-    gaps = span.chunk_gaps_ms
-    found += [Measurement(names.TIME_PER_OUTPUT_CHUNK, gap / 1000, about) for gap in gaps]
+    gaps_ms = _spread(span.chunk_gaps_ms or [])
+    found += [Measurement(names.TIME_PER_OUTPUT_CHUNK, gap / 1000, about) for gap in gaps_ms]
     return found
+
+
+def _spread(gaps_ms: list[int]) -> list[int]:
+    """Return all gaps, or `MAX_GAPS` of them that are spread evenly over the response. One costs
+    an SDK more time than everything else that is done for a delta."""
+    count = len(gaps_ms)
+    if count <= MAX_GAPS:
+        return gaps_ms
+    return [gaps_ms[number * count // MAX_GAPS] for number in range(MAX_GAPS)]
 
 
 _VALUES = (
@@ -69,10 +77,11 @@ _VALUES = (
 )
 
 
-def _select(span: Span, wanted: tuple[str, ...], *, has_error: bool = True) -> Attributes:
+def _select(span: Span, wanted: tuple[str, ...]) -> Attributes:
     """Return the attributes that a metric is counted by."""
     known = span.attributes
-    selected = {name: known[name] for name in wanted if name in known}
-    if has_error and span.error is not None:
-        selected[names.ERROR_TYPE] = span.error
-    return selected
+    return _add_error(span, {name: known[name] for name in wanted if name in known})
+
+
+def _add_error(span: Span, selected: Attributes) -> Attributes:
+    return selected if span.error is None else {**selected, names.ERROR_TYPE: span.error}

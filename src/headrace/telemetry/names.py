@@ -105,7 +105,8 @@ TIME_TO_FIRST_CHUNK: Final = Metric(
 TIME_PER_OUTPUT_CHUNK: Final = Metric(
     "gen_ai.client.operation.time_per_output_chunk",
     "s",
-    "Time between chunks of a response; what arrives within a millisecond is one chunk.",
+    "Time between chunks of a response; what arrives within a millisecond is one chunk, and 32 "
+    "gaps of a response are counted at most.",
     _SECONDS,
 )
 TIME_TO_FIRST_REASONING: Final = Metric(

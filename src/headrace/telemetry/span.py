@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from headrace.events import TraceIds
 
 Operation: TypeAlias = Literal["invoke_agent", "chat", "execute_tool"]
 AttributeValue: TypeAlias = str | bool | int | float | tuple[str, ...]
 Attributes: TypeAlias = dict[str, AttributeValue]
+
+_EMPTY: Final = ((), "")
 
 
 class SpanEvent(NamedTuple):
@@ -21,7 +24,7 @@ class SpanEvent(NamedTuple):
     attributes: Attributes
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Span:
     """One operation: a run of an agent, a request to a model, or a call of a tool."""
 
@@ -32,26 +35,27 @@ class Span:
     start_ms: int
     parent: Span | None = field(default=None, repr=False)
     """The span around it, if that is part of the same run."""
-    end_ms: int | None = None
-    attributes: Attributes = field(default_factory=dict[str, AttributeValue])
-    events: list[SpanEvent] = field(default_factory=list[SpanEvent])
     link: TraceIds | None = None
     """The span of the run before it was suspended or its process was killed."""
-    error: str | None = None
+    attributes: Attributes = field(default_factory=dict[str, AttributeValue], init=False)
+    events: list[SpanEvent] = field(default_factory=list[SpanEvent], init=False)
+    # The others have their default in the class: many spans never set most of them.
+    end_ms: int | None = field(default=None, init=False)
+    error: str | None = field(default=None, init=False)
     """Category of the error, if the operation failed."""
-    error_message: str | None = None
+    error_message: str | None = field(default=None, init=False)
     """The error message, if content is recorded."""
-    first_chunk_ms: int | None = None
-    first_reasoning_ms: int | None = None
-    first_text_ms: int | None = None
-    last_chunk_ms: int = 0
-    chunk_gaps_ms: list[int] = field(default_factory=list[int])
+    first_chunk_ms: int | None = field(default=None, init=False)
+    first_reasoning_ms: int | None = field(default=None, init=False)
+    first_text_ms: int | None = field(default=None, init=False)
+    last_chunk_ms: int = field(default=0, init=False)
+    chunk_gaps_ms: list[int] | None = field(default=None, init=False)
     """Times between the chunks of a response."""
-    handle: Any = field(default=None, repr=False)
+    handle: Any = field(default=None, init=False, repr=False)
     """The span of a tracer that stands for this one while it is open."""
-    known: Attributes = field(default_factory=dict[str, AttributeValue], repr=False)
+    known: Attributes | None = field(default=None, init=False, repr=False)
     """The attributes that the tracer has got when the span was started."""
-    children: dict[str, int] = field(default_factory=dict[str, int], repr=False)
+    children: dict[str, int] | None = field(default=None, init=False, repr=False)
     """How many children of each kind it has."""
 
     @property
@@ -66,8 +70,15 @@ class Span:
 
     def set(self, name: str, value: Any) -> None:
         """Set an attribute, unless the value is None or empty."""
-        if value is not None and value not in ((), ""):
+        if value is not None and value not in _EMPTY:
             self.attributes[name] = value
+
+    def set_all(self, values: Mapping[str, Any]) -> None:
+        """Set several attributes, except those whose value is None or empty."""
+        attributes = self.attributes
+        for name, value in values.items():
+            if value is not None and value not in _EMPTY:
+                attributes[name] = value
 
     def create_child(
         self, operation: Operation, target: str | None, start_ms: int, key: str = ""
@@ -75,6 +86,8 @@ class Span:
         """Return a new span below this one. Its id depends only on its place and its key, so that
         spans which are computed from the same records again have the same ids."""
         kind = f"{operation}/{key}"
+        if self.children is None:
+            self.children = {}
         number = self.children[kind] = self.children.get(kind, 0) + 1
         own = self.ids
         place = f"{own.trace_id}/{own.span_id}/{kind}/{number}"

@@ -53,8 +53,6 @@ class SpanBuilder:
         self.last_ms = 0
         """Time of the last record."""
         self._before_ms = 0
-        # Deltas like the last one, in the same millisecond, change nothing.
-        self._quiet: tuple[type[Any], int, _Path] | None = None
         self._previous: TraceIds | None = None
         self.root: Span | None = None
         """The topmost span of the current stretch, or None if the run is not going on."""
@@ -66,14 +64,13 @@ class SpanBuilder:
         event = record.event
         kind = type(event)
         if kind in DELTA_TYPES:
-            place = (kind, record.at_ms, record.path)
-            if place != self._quiet:
-                self._quiet = place
-                self._note_delta(record)
+            self.last_ms = record.at_ms
+            agent = self._agents.get(record.path)
+            if agent is not None and agent.chat is not None:
+                note_chunk(agent.chat, kind, record.at_ms)
             if self._content is not None:
                 self._content.feed(record.path, event)
             return _NOTHING
-        self._quiet = None
         self._before_ms, self.last_ms = self.last_ms, record.at_ms
         handle = _HANDLERS.get(kind)
         if handle is None:
@@ -136,10 +133,7 @@ class SpanBuilder:
 
     def _start_agent(self, agent: AgentSpans, span: Span) -> None:
         agent.begin(self._start(span))
-        span.set(names.OPERATION, "invoke_agent")
-        span.set(names.AGENT_NAME, span.target)
-        span.set(names.PROVIDER, agent.provider)
-        span.set(names.REQUEST_MODEL, agent.model)
+        span.set_all(describe_agent(span.target, agent.provider, agent.model))
         span.set(names.RUN_ID, self._run_id)
 
     # -- stretches
@@ -194,7 +188,7 @@ class SpanBuilder:
         fill_usage(span, agent.usage)
         outer = self._agents.get(agent.path[:-1]) if agent.path else None
         if outer is not None:
-            outer.usage = outer.usage + agent.usage
+            outer.add_usage(agent.usage)
         agent.span = None
         self._end(span, at_ms, error)
 
@@ -238,10 +232,15 @@ class SpanBuilder:
             return agent.chat
         assert agent.span is not None
         chat = agent.span.create_child("chat", agent.model, agent.ready_ms)
-        chat.attributes = {names.OPERATION: "chat", names.REQUEST_STREAM: True}
-        chat.set(names.PROVIDER, agent.provider)
-        chat.set(names.REQUEST_MODEL, agent.model)
-        chat.attributes[names.STEP] = agent.step
+        chat.set_all(
+            {
+                names.OPERATION: "chat",
+                names.REQUEST_STREAM: True,
+                names.PROVIDER: agent.provider,
+                names.REQUEST_MODEL: agent.model,
+                names.STEP: agent.step,
+            }
+        )
         agent.chat = chat
         return self._start(chat)
 
@@ -251,17 +250,15 @@ class SpanBuilder:
             return
         chat = self._open_chat(agent)
         chat.first_chunk_ms = chat.last_chunk_ms = record.at_ms
-        chat.set(names.FIRST_CHUNK, (record.at_ms - chat.start_ms) / 1000)
-        chat.set(names.RESPONSE_ID, event.response_id)
-        chat.set(names.RESPONSE_MODEL, event.model)
-        if event.provider is not None:
-            chat.set(names.PROVIDER, names.convert_provider(event.provider))
-
-    def _note_delta(self, record: Record) -> None:
-        self.last_ms = record.at_ms
-        agent = self._agents.get(record.path)
-        if agent is not None and agent.chat is not None:
-            note_chunk(agent.chat, type(record.event), record.at_ms)
+        provider = event.provider
+        chat.set_all(
+            {
+                names.FIRST_CHUNK: (record.at_ms - chat.start_ms) / 1000,
+                names.RESPONSE_ID: event.response_id,
+                names.RESPONSE_MODEL: event.model,
+                names.PROVIDER: None if provider is None else names.convert_provider(provider),
+            }
+        )
 
     def _end_output(self, record: Record, event: ev.OutputFinished) -> None:
         agent = self._agents.get(record.path)
@@ -272,7 +269,7 @@ class SpanBuilder:
         agent = self._agents.get(record.path)
         if agent is None or agent.chat is None:
             return
-        agent.usage = agent.usage + event.usage
+        agent.add_usage(event.usage)
         fill_turn(agent.chat, event, agent.finish_reasons)
         if isinstance(event, ev.TurnFailed):
             agent.chat.error_message = self._tell(event.message)
@@ -315,11 +312,15 @@ class SpanBuilder:
         start_ms = agent.span.start_ms if at_ms is None else at_ms
         tool = agent.span.create_child("execute_tool", name, start_ms, call_id)
         agent.tools[call_id] = tool
-        tool.set(names.OPERATION, "execute_tool")
-        tool.set(names.TOOL_NAME, name)
-        tool.set(names.TOOL_TYPE, "function")
-        tool.set(names.TOOL_CALL_ID, call_id)
-        tool.attributes[names.STEP] = agent.step
+        tool.set_all(
+            {
+                names.OPERATION: "execute_tool",
+                names.TOOL_NAME: name,
+                names.TOOL_TYPE: "function",
+                names.TOOL_CALL_ID: call_id,
+                names.STEP: agent.step,
+            }
+        )
         return self._start(tool)
 
     def _begin_tool(self, record: Record, event: ev.ToolStarted) -> None:
@@ -396,6 +397,19 @@ _HANDLERS: dict[type[Any], Callable[[SpanBuilder, Record, Any], None]] = {
     ev.InputAnswered: SpanBuilder._note_answer,
     ev.HistoryCompacted: SpanBuilder._note_compaction,
 }
+SPAN_TYPES: Final = frozenset((*_HANDLERS, *DELTA_TYPES))
+"""Kinds of events that change a span. Of others only the time counts, as that of the last record of
+a process that was killed."""
+
+
+def describe_agent(name: str | None, provider: str | None, model: str | None) -> dict[str, Any]:
+    """Return the attributes that the span of an agent has from its start."""
+    return {
+        names.OPERATION: "invoke_agent",
+        names.AGENT_NAME: name,
+        names.PROVIDER: provider,
+        names.REQUEST_MODEL: model,
+    }
 
 
 def build_spans(records: Iterable[Record], builder: SpanBuilder | None = None) -> list[Span]:

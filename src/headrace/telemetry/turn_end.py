@@ -16,6 +16,8 @@ def note_chunk(chat: Span, kind: type[Any], at_ms: int) -> None:
     chunk."""
     if at_ms > chat.last_chunk_ms:
         if chat.first_chunk_ms is not None:
+            if chat.chunk_gaps_ms is None:
+                chat.chunk_gaps_ms = []
             chat.chunk_gaps_ms.append(at_ms - chat.last_chunk_ms)
         chat.last_chunk_ms = at_ms
     if kind is TextDelta and chat.first_text_ms is None:
@@ -37,12 +39,15 @@ def fill_turn(chat: Span, event: TurnFinished | TurnFailed, finish_reasons: Sequ
 
 def fill_usage(span: Span, usage: Usage) -> None:
     """Set the token counts and the cost that are known."""
-    span.set(names.INPUT_TOKENS, usage.input_tokens)
-    span.set(names.OUTPUT_TOKENS, usage.output_tokens)
-    # Zeros are left out, as other instrumentations do.
-    span.set(names.CACHE_READ_TOKENS, usage.cached_input_tokens or None)
-    span.set(names.CACHE_WRITE_TOKENS, usage.cache_creation_input_tokens or None)
-    span.set(names.REASONING_TOKENS, usage.reasoning_tokens or None)
-    span.set(names.COST, usage.cost)
-    if usage.is_estimated:
-        span.set(names.IS_ESTIMATED, True)
+    span.set_all(
+        {
+            names.INPUT_TOKENS: usage.input_tokens,
+            names.OUTPUT_TOKENS: usage.output_tokens,
+            # Zeros are left out, as other instrumentations do.
+            names.CACHE_READ_TOKENS: usage.cached_input_tokens or None,
+            names.CACHE_WRITE_TOKENS: usage.cache_creation_input_tokens or None,
+            names.REASONING_TOKENS: usage.reasoning_tokens or None,
+            names.COST: usage.cost,
+            names.IS_ESTIMATED: usage.is_estimated or None,
+        }
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import lru_cache
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, NoReturn
 
@@ -12,6 +13,7 @@ import msgspec
 
 from headrace.encoders import Request
 from headrace.engine.middleware.middleware import (
+    HOOKS,
     Allow,
     Ask,
     Deny,
@@ -36,18 +38,15 @@ class Chain:
 
     def __init__(self, middleware: Sequence[Middleware]) -> None:
         self._middleware = tuple(middleware)
-        self.observers = self._hooks("on_event")
+        observing = [entry for entry in self._middleware if _overrides(entry, "on_event")]
+        self.observers = tuple(entry.on_event for entry in observing)
         self.rewriters = self._hooks("rewrite_event")
         self.is_plain = not any(map(iscoroutinefunction, self.observers))
         """Whether no observer is async."""
-        self.is_passive = all(
-            entry.is_passive for entry in self._middleware if _overrides(entry, "on_event")
-        )
+        self.is_passive = all(entry.is_passive for entry in observing)
         """Whether no observer is async or may raise."""
         self.skips_repeated_deltas = self.is_passive and all(
-            entry.skips_repeated_deltas
-            for entry in self._middleware
-            if _overrides(entry, "on_event")
+            entry.skips_repeated_deltas for entry in observing
         )
         """Whether no observer needs a delta like the one before, in the same millisecond."""
         self._around_turn = self._hooks("around_turn")
@@ -189,7 +188,15 @@ def name_error(hook: Callable[..., Any], error: BaseException) -> HeadraceError:
 
 def _overrides(entry: Middleware, name: str) -> bool:
     """Return whether middleware has a hook of its own under this name."""
-    return getattr(getattr(entry, name), "__func__", None) is not getattr(Middleware, name)
+    return name in _find_own_hooks(type(entry)) or name in vars(entry)
+
+
+@lru_cache(maxsize=64)
+def _find_own_hooks(kind: type[Any]) -> frozenset[str]:
+    """Return the names that a class of middleware defines otherwise than `Middleware`."""
+    return frozenset(
+        name for name in HOOKS if getattr(kind, name, None) is not getattr(Middleware, name)
+    )
 
 
 def _enter_all(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -161,7 +162,7 @@ class Middleware:
         """Called at the end of every run, before the terminal record is written."""
 
 
-_HOOKS = frozenset(
+HOOKS = frozenset(
     name for name, hook in vars(Middleware).items() if callable(hook) and not name.startswith("_")
 )
 _PREFIXES = ("on_", "before_", "after_", "rewrite_", "around_")
@@ -176,9 +177,16 @@ def check_middleware(middleware: Iterable[Any]) -> tuple[Middleware, ...]:
             is_class = isinstance(entry, type)
             hint = "give an instance, not the class" if is_class else "derive its class from it"
             raise UsageError(f"{entry!r} is not a Middleware: {hint}")
-        names = [name for name in dir(entry) if name.startswith(_PREFIXES)]
-        wrong = sorted(set(names) - _HOOKS)
+        own = [name for name in vars(entry) if name.startswith(_PREFIXES)]
+        wrong = sorted({*own, *_find_hook_names(type(entry))} - HOOKS)
         if wrong:
-            hooks = ", ".join(sorted(_HOOKS))
+            hooks = ", ".join(sorted(HOOKS))
             raise UsageError(f"{type(entry).__name__} has no hook {wrong[0]}: there are {hooks}")
     return entries
+
+
+@lru_cache(maxsize=64)
+def _find_hook_names(kind: type[Any]) -> frozenset[str]:
+    """Return the names in a class that look like hooks. They are looked up once: to list the names
+    of a class is slow, and an agent may be created for each run."""
+    return frozenset(name for name in dir(kind) if name.startswith(_PREFIXES))

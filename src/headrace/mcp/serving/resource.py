@@ -10,11 +10,15 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
-from headrace.errors import UsageError
+from headrace.errors import HeadraceError, UsageError
 from headrace.tools.left_behind import CURRENT_CALLS, RunningCall
 from headrace.tools.worker_thread import run_in_thread
 
 _VARIABLE = re.compile(r"\{(\w+)\}")
+
+
+class TooManyReads(HeadraceError):
+    """Too many functions of resources go on that nobody waits for any more."""
 
 
 class MCPResource:
@@ -77,10 +81,10 @@ class MCPResource:
 
 async def _call_in_thread(function: Callable[[], Any]) -> Any:
     """Call a function in a thread of its own. One that is cancelled goes on, and counts as a call
-    that was left behind. Raises `UsageError` if there are too many."""
+    that was left behind. Raises `TooManyReads` if there are too many of these."""
     calls = CURRENT_CALLS.get()
     if problem := calls.find_problem():
-        raise UsageError(problem)
+        raise TooManyReads(problem)
     running = RunningCall(calls)
     future = run_in_thread(function, running.end)
     try:

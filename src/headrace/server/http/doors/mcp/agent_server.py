@@ -12,9 +12,11 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
 from headrace.engine import Agent
 from headrace.errors import UsageError
+from headrace.log import get_logger
 from headrace.mcp import MCPOffer
 from headrace.server.http.doors.mcp.agent_tool import answer_call, describe_agent
 from headrace.server.http.doors.mcp.client_link import ANSWER_S, ClientLink
@@ -43,7 +45,7 @@ _TEMPLATE: Final = f"{_PREFIX}{{id}}"
 _PAGE: Final = 100
 _MAX_RESOURCE_BYTES: Final = 4_000_000
 _CUT: Final = b"\n\n[The conversation is longer; export it to read the rest.]\n"
-
+_logger = get_logger("server")
 
 UseService = Callable[[], AbstractAsyncContextManager[Service]]
 
@@ -85,8 +87,21 @@ def create_server(
     security = RequestStateSecurity(
         keys=[os.urandom(32)], ttl=ANSWER_S, bind_principal=handlers.find_owner
     )
+    server.middleware.append(_hide_errors)
     server.middleware.append(RequestStateBoundary(security, default_audience="headrace"))
     return server
+
+
+async def _hide_errors(ctx: Any, call_next: Any) -> Any:
+    """Answer a request, and log an error that is not meant for the client. With older revisions the
+    package would send its text."""
+    try:
+        return await call_next(ctx)
+    except (MCPError, ValidationError):
+        raise
+    except Exception as error:
+        _logger.exception("the MCP request %s failed: %s", ctx.method, type(error).__name__)
+        raise MCPError(types.INTERNAL_ERROR, "the server has failed") from None
 
 
 class _Handlers:
@@ -210,7 +225,8 @@ class _Handlers:
         owner = user.owner
         await self._count(user)
         if (found := self._offer.find_resource(params.uri)) is not None:
-            return await read_resource(*found, params.uri)
+            with self._calls.count(owner):
+                return await read_resource(*found, params.uri)
         conversation_id = params.uri.removeprefix(_PREFIX)
         try:
             if conversation_id == params.uri:

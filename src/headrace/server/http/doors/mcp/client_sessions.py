@@ -51,7 +51,7 @@ class ClientSessions:
     def subscribe(self, context: Any, uri: str) -> None:
         """Tell the client from now on when a resource has changed."""
         entry = self._open(context)
-        if len(entry.uris) >= _MAX_URIS:
+        if len(entry.uris | {uri}) > _MAX_URIS:
             raise MCPError(types.INVALID_PARAMS, f"a session has {_MAX_URIS} subscriptions at most")
         self._loop = asyncio.get_running_loop()
         entry.uris.add(uri)
@@ -61,6 +61,7 @@ class ClientSessions:
         entry = self._entries.get(_find_connection(context))
         if entry is not None:
             entry.uris.discard(uri)
+            entry.waiting.discard(uri)
 
     def notify(self, uri: str) -> None:
         """Tell the clients that have subscribed to a resource. May be called from any thread."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import mcp_types as types
@@ -69,9 +70,25 @@ class HeldCalls:
                 # A cancelled request must not wait for the end of the work.
                 call.task.cancel()
 
-    def _start(self, owner: str, context: Any, work: Work) -> _Call:
+    @contextmanager
+    def count(self, owner: str) -> Generator[None, None, None]:
+        """Count a request that never asks its client as a call of its user, while it goes on.
+        Raises `MCPError` if the user has too many."""
+        self._check_running(owner)
+        self._calls[owner] += 1
+        token = CURRENT_CALLS.set(self._left_behind.of(owner))
+        try:
+            yield
+        finally:
+            CURRENT_CALLS.reset(token)
+            self._forget(owner)
+
+    def _check_running(self, owner: str) -> None:
         if self._calls[owner] >= _MAX_RUNNING_PER_USER:
             raise MCPError(types.INTERNAL_ERROR, "too many calls at the same time: try again later")
+
+    def _start(self, owner: str, context: Any, work: Work) -> _Call:
+        self._check_running(owner)
         left_behind = self._left_behind.of(owner)
 
         async def run(link: ClientLink) -> Any:

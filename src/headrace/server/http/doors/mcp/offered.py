@@ -13,7 +13,7 @@ from headrace.errors import Terminate
 from headrace.log import get_logger
 from headrace.mcp.serving.client_context import ClientContext
 from headrace.mcp.serving.prompt import MCPPrompt, PromptFailed
-from headrace.mcp.serving.resource import MCPResource
+from headrace.mcp.serving.resource import MCPResource, TooManyReads
 from headrace.server.http.doors.mcp.client_link import ClientLink
 from headrace.server.http.doors.mcp.content import to_blocks, to_contents
 from headrace.server.http.doors.mcp.offered_tool import refuse_for, run_in_time
@@ -81,6 +81,8 @@ async def read_resource(
         raise MCPError(types.INTERNAL_ERROR, "the resource took too long") from None
     except LookupError:
         raise no_resource(uri) from None
+    except TooManyReads as error:
+        raise MCPError(types.INTERNAL_ERROR, str(error)) from None
     except Exception:  # the function is the user's, and its error may have secrets
         _logger.exception("the resource %s cannot be read", resource.uri)
         raise MCPError(types.INTERNAL_ERROR, "the resource cannot be read") from None

@@ -114,7 +114,8 @@ class Reporter:
         self._level = level
         self._loop = asyncio.get_running_loop()
         self._reports: asyncio.Queue[ToolProgress | None] = asyncio.Queue()
-        self._count = 0
+        self._progress: float | None = None
+        self._total: float | None = None
 
     def report(self, progress: ToolProgress) -> None:
         """Send a report. May be called from any thread."""
@@ -140,10 +141,21 @@ class Reporter:
         if report.log is not None:
             await send_log(context, self._level, report.log)
         if report.status is not None or report.progress is not None:
-            self._count += 1
-            share = report.progress
-            done, total = (self._count, None) if share is None else (share, 1.0)
-            await context.session.report_progress(done, total, report.status)
+            progress = self._advance(report.progress)
+            await context.session.report_progress(progress, self._total, report.status)
+
+    def _advance(self, share: float | None) -> float:
+        """Return a share of the work, or a little more than the last one if it is not known or not
+        higher: the protocol requires that progress increases."""
+        last = self._progress
+        if share is not None:
+            self._total = 1.0
+        if last is None or (share is not None and share > last):
+            progress = share or 0.0
+        else:
+            progress = last + max(1 - last, 0.001) / 1_000
+        self._progress = progress
+        return progress
 
 
 _LEVELS: Final = (
