@@ -71,8 +71,6 @@ async def run_suite(tmp_path: Path, *arguments: str) -> str:
         find_node(),
         str(SUITE),
         *arguments,
-        "-o",
-        str(tmp_path / "results"),
         cwd=tmp_path,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -97,7 +95,7 @@ async def run_scenarios(
     async def examine(scenario: str, revision: str) -> None:
         given = ("--scenario", scenario, "--spec-version", revision)
         async with slots:
-            await run_suite(tmp_path, *arguments, *given)
+            await run_suite(tmp_path, *arguments, *given, *_keep(tmp_path))
 
     async with asyncio.TaskGroup() as group:
         for scenario, revision in scenarios:
@@ -109,6 +107,11 @@ async def list_client_scenarios(tmp_path: Path, revision: str) -> list[tuple[str
     listed = await run_suite(tmp_path, "list", "--client", "--requirements", revision)
     required = listed.partition("Client scenarios")[2].partition("never scored")[0]
     return [(name, revision) for name in re.findall(r"^  - (\S+)$", required, re.MULTILINE)]
+
+
+def _keep(tmp_path: Path) -> tuple[str, str]:
+    """Return the options that keep the results of scenarios in a folder."""
+    return ("-o", str(tmp_path / "results"))
 
 
 def _client(*arguments: str) -> tuple[str, ...]:
@@ -138,7 +141,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[str]:
 @pytest.mark.parametrize(("scenario", "revision"), CLIENT_SCENARIOS)
 def test_the_client_passes_a_scenario(scenario: str, revision: str, tmp_path: Path):
     given = ("--scenario", scenario, "--spec-version", revision)
-    asyncio.run(run_suite(tmp_path, *_client(*given)))
+    asyncio.run(run_suite(tmp_path, *_client(*given), *_keep(tmp_path)))
 
 
 def test_the_server_passes_the_scenarios_for_what_it_offers(tmp_path: Path):
@@ -167,6 +170,6 @@ def test_the_server_fails_only_the_scenarios_of_the_baseline(revision: str, tmp_
         async with serve(tmp_path) as url:
             known = ("--expected-failures", str(HERE / "baseline.yml"))
             given = ("server", "--url", url, "--requirements", revision, *known)
-            await run_suite(tmp_path, *given)
+            await run_suite(tmp_path, *given, *_keep(tmp_path))
 
     asyncio.run(main())

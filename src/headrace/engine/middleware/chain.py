@@ -188,7 +188,8 @@ def name_error(hook: Callable[..., Any], error: BaseException) -> HeadraceError:
 
 def _overrides(entry: Middleware, name: str) -> bool:
     """Return whether middleware has a hook of its own under this name."""
-    return name in _find_own_hooks(type(entry)) or name in vars(entry)
+    kind: Any = type(entry)
+    return name in _find_own_hooks(kind) or name in vars(entry)
 
 
 @lru_cache(maxsize=64)

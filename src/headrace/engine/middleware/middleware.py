@@ -177,8 +177,9 @@ def check_middleware(middleware: Iterable[Any]) -> tuple[Middleware, ...]:
             is_class = isinstance(entry, type)
             hint = "give an instance, not the class" if is_class else "derive its class from it"
             raise UsageError(f"{entry!r} is not a Middleware: {hint}")
+        kind: Any = type(entry)
         own = [name for name in vars(entry) if name.startswith(_PREFIXES)]
-        wrong = sorted({*own, *_find_hook_names(type(entry))} - HOOKS)
+        wrong = sorted({*own, *_find_hook_names(kind)} - HOOKS)
         if wrong:
             hooks = ", ".join(sorted(HOOKS))
             raise UsageError(f"{type(entry).__name__} has no hook {wrong[0]}: there are {hooks}")
