@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,23 +108,24 @@ def create_app(  # noqa: PLR0913 (what a server can be made of)
     service.files, service.mcp_offer = files or service.files, mcp_offer
     if mcp_offer is not None:
         check_names(service.agents, mcp_offer)
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncGenerator[None, None]:
-        if not all(is_rehearsal(agent.model) for agent in agents.values()):
-            # Loaded here, so that no answer waits for it.
-            load_prices()
-        async with service:
-            yield
-        if telemetry is not None:
-            await _flush(telemetry)
-
-    app = _create_application(service, lifespan)
+    app = _create_application(service)
     app.add_middleware(SecurityMiddleware, service=service)
     _add_request_log(app, service)
     app.own_middleware = len(app.user_middleware)
     app.state.service = service
     return app
+
+
+@asynccontextmanager
+async def _keep_open(service: Service) -> AsyncGenerator[None, None]:
+    """Open the service, and close it at the end."""
+    if not all(is_rehearsal(agent.model) for agent in service.agents.values()):
+        # Loaded here, so that no answer waits for it.
+        load_prices()
+    async with service:
+        yield
+    if service.telemetry is not None:
+        await _flush(service.telemetry)
 
 
 class _Application(Starlette):
@@ -141,7 +142,10 @@ class _Application(Starlette):
         await super().__call__(scope, receive, send)
 
 
-def _create_application(service: Service, lifespan: Any) -> _Application:
+def _create_application(service: Service) -> _Application:
+    def lifespan(app: Starlette) -> AbstractAsyncContextManager[None]:
+        return _keep_open(service)
+
     handlers: Any = {HTTPException: handle_router_error}
     routes = _create_routes(service)
     return _Application(routes=routes, lifespan=lifespan, exception_handlers=handlers)

@@ -123,17 +123,7 @@ class Service:
         self.usage = self.storage.usage
         self.gateway = gateway
         self.telemetry = telemetry
-        self.unstored = UnstoredRuns(
-            self.quota,
-            self.watchers,
-            self.usage,
-            self.count_use,
-            clock,
-            settings.heartbeat_s,
-            self.runs.left_behind,
-        )
-        if telemetry is not None:
-            self.unstored.on_turn = telemetry.record_turn
+        self._configure_unstored_runs()
         self.uploads = UploadBudget()
         self.files: Files = self.storage.files
         """Uploads that are not yet part of a message."""
@@ -145,6 +135,19 @@ class Service:
         self._opening: asyncio.Task[None] | None = None
         self._chores: list[asyncio.Task[Any]] = []
         self._waking: set[asyncio.Task[None]] = set()
+
+    def _configure_unstored_runs(self) -> None:
+        self.unstored = UnstoredRuns(
+            self.quota,
+            self.watchers,
+            self.usage,
+            self.count_use,
+            self.clock,
+            self.settings.heartbeat_s,
+            self.runs.left_behind,
+        )
+        if self.telemetry is not None:
+            self.unstored.on_turn = self.telemetry.record_turn
 
     def _configure_users(self) -> None:
         self.accounts = self.storage.accounts
