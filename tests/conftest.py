@@ -24,6 +24,9 @@ SLOW = (
     "tests/web/",
     "tests/package/",
     "tests/fuzz/",
+    # Processes that wait for each other.
+    "tests/cluster/",
+    "tests/server/test_continue_after_kill.py",
     "tests/server/test_kill",
     "tests/server/test_storage_process.py",
     "tests/server/test_slow_clients.py",

@@ -33,7 +33,8 @@ def _drawer(talk: Talk) -> None:
 def find_axe_violations(talk: Talk, *rules: str) -> list[Any]:
     """What axe complains about, of all rules or of some; it is brought in beside the page's
     policy."""
-    talk.page.evaluate(AXE.read_text(encoding="utf-8"))
+    if not talk.page.evaluate("'axe' in window"):
+        talk.page.evaluate(AXE.read_text(encoding="utf-8"))
     found: list[Any] = talk.page.evaluate(
         "async (rules) => (await axe.run(document, rules.length ? { runOnly: rules } : {}))"
         ".violations"

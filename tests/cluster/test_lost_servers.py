@@ -28,7 +28,7 @@ from tests.server.test_continue_after_kill import (
     _whole_frames,
 )
 
-KILLS = int(os.environ.get("HEADRACE_SOAK_CLUSTER_KILLS", "4"))
+KILLS = int(os.environ.get("HEADRACE_SOAK_CLUSTER_KILLS", "2"))
 _AGENT = "tests.server.resumable_agent:agent"
 _END_S = 90.0
 

@@ -233,6 +233,7 @@ class Database:
                 self.problem = "the database file was removed or replaced"
             if connection is None or self.problem:
                 _fail(group, StorageFailed(self.problem or "the database cannot be opened"))
+                group.clear()
                 continue
             try:
                 self._execute(connection, group)
@@ -242,6 +243,8 @@ class Database:
                 _logger.exception("the connection to the database is lost")
                 self._drop(connection, group, error)
                 connection = None
+            # The jobs have the runs that wrote them, which would stay in memory until the next job.
+            group.clear()
         if connection is not None:
             connection.close()
         self._is_writer_done = True
