@@ -23,7 +23,7 @@ from tests.server.server_process import ServerProcess, serve
 from tests.server.serving import frames
 from tests.server.stored_records import stored_records
 
-KILLS = int(os.environ.get("HEADRACE_SOAK_KILLS", "8"))
+KILLS = int(os.environ.get("HEADRACE_SOAK_KILLS", "20"))
 _AGENT = "tests.server.resumable_agent:agent"
 _TERMINALS = (ev.RunFinished, ev.RunFailed)
 
