@@ -11,10 +11,9 @@ import { SSEReader } from "./sse.js";
 
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
-/** Pause between two reads. What was read is drawn with the next frame. */
+/** Pause between two reads, up to 1,000 characters a second. What was read is drawn with the next frame. */
 const READ_MS = 33;
-/** The pause at 1,000 characters a second. It grows with the rate, because nobody can read that fast. */
-const FLOOD_MS = 100;
+/** The pause grows with the rate, because nobody can read that fast. */
 const LONGEST_READ_MS = 150;
 /** A larger read means that more is waiting, as when a long answer is resumed. */
 const BEHIND_BYTES = 65_536;
@@ -226,7 +225,7 @@ class Session {
 
 /** Return for how long to collect text that arrives at some rate. */
 export function readPause(charsAMs: number): number {
-  return Math.min(LONGEST_READ_MS, Math.max(READ_MS, FLOOD_MS * charsAMs));
+  return Math.min(LONGEST_READ_MS, Math.max(READ_MS, READ_MS * charsAMs));
 }
 
 function parsed(data: string): Frame | undefined {

@@ -100,8 +100,8 @@ describe("StreamingSessionManager", () => {
   });
 
   it("pauses for longer the faster text arrives, and draws at least six times a second", () => {
-    const pauses = [0, 100, 300, 500, 1_000, 16_000, Infinity].map((charsAS) => readPause(charsAS / 1_000));
-    expect(pauses).toEqual([33, 33, 33, 50, 100, 150, 150]);
+    const pauses = [0, 100, 1_000, 2_000, 4_000, 16_000, Infinity].map((charsAS) => readPause(charsAS / 1_000));
+    expect(pauses).toEqual([33, 33, 33, 66, 132, 150, 150]);
   });
 
   it("gives up where a stream is over and never said how", async () => {
