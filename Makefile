@@ -59,7 +59,7 @@ serve: $(VENV)/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, o
 	@$(BIN)/headrace serve --port $(PORT) --data $(DATA) $(if $(MODEL),-m $(MODEL)) $(ARGS)
 
 # Where it is set, as in many images with Python, each process of a test would compile all modules.
-test unit soak: export PYTHONDONTWRITEBYTECODE :=
+test unit soak $(VENV)/.compiled: export PYTHONDONTWRITEBYTECODE :=
 
 test: setup $(VENV)/.compiled ## Run all tests, and a few that fail once more; ARGS="-k sse -x" is passed to pytest
 	@$(BIN)/python -m tests.twice -n $(WORKERS) --dist worksteal $(ARGS)
