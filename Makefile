@@ -61,7 +61,7 @@ serve: $(VENV)/.stamp $(STATIC)/.stamp ## Serve the rehearsal model, or MODEL, o
 # Where it is set, as in many images with Python, each process of a test would compile all modules.
 test unit soak $(VENV)/.compiled: export PYTHONDONTWRITEBYTECODE :=
 
-test: setup $(VENV)/.compiled ## Run all tests, and a few that fail once more; ARGS="-k sse -x" is passed to pytest
+test: setup $(VENV)/.compiled ## Run all tests; up to 5 that fail are run again, alone; ARGS="-k sse -x" is passed to pytest
 	@$(BIN)/python -m tests.twice -n $(WORKERS) --dist worksteal $(ARGS)
 
 unit: $(VENV)/.stamp ## Run the unit tests alone: about a minute, without npm and a browser

@@ -38,7 +38,11 @@ def main(arguments: list[str]) -> int:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Write which tests have failed: in the first attempt, this module is a plugin of pytest."""
+    """Write which tests have failed: in the first attempt, this module is a plugin of pytest.
+
+    Nothing is written with `-x` or `--maxfail`, because tests that were left out may be broken."""
+    if terminalreporter.config.getoption("maxfail"):
+        return
     stats = terminalreporter.stats
     reports = [*stats.get("failed", []), *stats.get("error", [])]
     failed = dict.fromkeys(report.nodeid for report in reports)

@@ -13,7 +13,7 @@ from headrace.engine import Run, RunLimits
 from headrace.events import Record
 from headrace.messages import fold
 from headrace.outcome import abort_reason
-from headrace.rehearsal.script import call, say, stall, think, turn
+from headrace.rehearsal.script import ScriptedTurn, call, refuse, say, stall, think, turn
 from headrace.rehearsal.transport import ScriptedTransport
 from headrace.testing import run_virtual
 from tests.engine.play import Bench, agent_for, check_run
@@ -99,6 +99,33 @@ def test_a_log_that_breaks_while_the_provider_is_silent_ends_the_run_at_once() -
     run = play(log, ScriptedTransport([turn(say("a b c"), stall())]))
     assert run.result.error is not None
     assert run.result.error.category == "storage"
+
+
+@pytest.mark.parametrize("at", [1, 2])
+@pytest.mark.parametrize(
+    ("answer", "cancels"),
+    [(turn(refuse(401)), False), (turn(stall()), False), (turn(stall()), True)],
+    ids=["refused", "silent", "cancelled"],
+)
+def test_a_log_that_breaks_before_the_first_event_is_why_the_run_ends(
+    at: int, answer: ScriptedTurn, cancels: bool
+) -> None:
+    """Whatever else would have ended it, no record follows that the log does not have."""
+    log = PromptLog(breaks_at=at)
+
+    async def main() -> Run:
+        limits = RunLimits(run_timeout_s=60, closing_s=1)
+        run = agent_for("chat", ScriptedTransport([answer]), Bench(), limits).run("Go.", sink=log)
+        async with run:
+            if cancels:
+                asyncio.get_running_loop().call_later(5, run.cancel, "enough")
+            await run.wait()
+        return run
+
+    run = run_virtual(main(), leftover=[])
+    assert run.result.error is not None
+    assert run.result.error.category == "storage"
+    assert log.records == run.records_so_far[:-1]
 
 
 class SharedLog(PromptLog):

@@ -373,6 +373,7 @@ def test_the_progress_of_a_tool_increases_with_each_report(mode: str, tmp_path: 
         assert shares == sorted(set(shares)), "no share comes again"
         assert got[:2] == [(0.0, None), (0.5, 1.0)]
         assert (shares[4], len(shares)) == (1.0, 6)
+        assert all(total is None or share <= total for share, total in got)
 
     run(main)
 

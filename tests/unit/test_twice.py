@@ -27,14 +27,14 @@ def test_unsteady():
 """
 
 
-def run_twice(folder: Path, tests: str) -> subprocess.CompletedProcess[str]:
+def run_twice(folder: Path, tests: str, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "test_it.py").write_text(tests)
     variables = dict(os.environ)
     variables.pop("PYTEST_XDIST_WORKER", None)
     # Without plugins, of which some take a second to load.
     variables |= {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "tests.twice"]
+    command = [sys.executable, "-m", "tests.twice", *options]
     return subprocess.run(
         command, cwd=folder, env=variables, capture_output=True, text=True, timeout=60, check=False
     )
@@ -72,4 +72,10 @@ def test_many_failures_are_not_repeated(tmp_path: Path) -> None:
 def test_tests_that_cannot_be_loaded_are_not_repeated(tmp_path: Path) -> None:
     done = run_twice(tmp_path, "import nothing_of_this_name\n")
     assert done.returncode not in (0, 1)
+    assert "second attempt" not in done.stdout
+
+
+def test_a_run_that_stops_at_its_first_failure_is_not_repeated(tmp_path: Path) -> None:
+    done = run_twice(tmp_path, _UNSTEADY + "\ndef test_broken():\n    assert False\n", "-x")
+    assert done.returncode == 1
     assert "second attempt" not in done.stdout

@@ -148,7 +148,13 @@ class Loop:
         return finish
 
     async def finish(self, end: End) -> None:
-        """Call `on_run_end` of middleware and write the terminal record, exactly once."""
+        """Call `on_run_end` of middleware and write the terminal record, exactly once.
+
+        If the log has failed, that is why the run ends, even if something else was noticed first:
+        another end would be shown as if the log had it."""
+        lost = self._journal.log_failure
+        if lost is not None:
+            end = ev.RunFailed(category="storage", message=str(lost), usage=end.usage)
         try:
             end = await self._journal.rewrite_end(end)
             await self._chain.run_end(self._view, end)

@@ -398,8 +398,8 @@ _HANDLERS: dict[type[Any], Callable[[SpanBuilder, Record, Any], None]] = {
     ev.HistoryCompacted: SpanBuilder._note_compaction,
 }
 SPAN_TYPES: Final = frozenset((*_HANDLERS, *DELTA_TYPES))
-"""Kinds of events that change a span. Of others only the time counts, as that of the last record of
-a process that was killed."""
+"""Kinds of events that change a span. Of all others only the time counts: a span of a process that
+was killed ends with the last record."""
 
 
 def describe_agent(name: str | None, provider: str | None, model: str | None) -> dict[str, Any]:

@@ -223,7 +223,7 @@ class Session {
   }
 }
 
-/** Return for how long to collect text that arrives at some rate. */
+/** Return the pause before the next read, in milliseconds, for text that arrives at this rate. */
 export function readPause(charsAMs: number): number {
   return Math.min(LONGEST_READ_MS, Math.max(READ_MS, READ_MS * charsAMs));
 }

@@ -49,6 +49,8 @@ export class StepsPanel extends Element {
   override willUpdate(changed: PropertyValues): void {
     if (this.phase === "live") this.#timer ??= setInterval(() => this.#tick(), 250);
     else this.#stopTimer();
+    // Without steps there is no window, and a new one begins at its newest step.
+    if (this.steps.length === 0) this.#scrolled = 0;
     // The window does not shrink under the eyes of somebody who has scrolled up in it.
     if (changed.get("phase") === "live") this.#isTall = this.#scrolled < -8;
     this.#tick();

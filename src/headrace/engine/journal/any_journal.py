@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from headrace.engine.journal.sink import SinkFailed
 from headrace.engine.resume.progress import NestedRuns
 from headrace.events import Event, RunFailed, RunFinished
 from headrace.messages import Assembler
@@ -62,6 +63,11 @@ class AnyJournal(Protocol):
 
     def on_log_error(self, callback: Callable[[], None]) -> AbstractContextManager[None]:
         """Call the callback if the log fails while the block runs."""
+        ...
+
+    @property
+    def log_failure(self) -> SinkFailed | None:
+        """Why the log has failed while records were pending, or None."""
         ...
 
     async def settle(self, within_s: float) -> None:

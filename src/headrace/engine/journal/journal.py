@@ -176,6 +176,11 @@ class Journal:
             if self._pending is not None:
                 self._pending.on_error = None
 
+    @property
+    def log_failure(self) -> SinkFailed | None:
+        """Why the log has failed while records were pending, or None."""
+        return None if self._pending is None else self._pending.failure
+
     async def settle(self, within_s: float) -> None:
         """Wait a limited time for a write that is still going on, then give it up: middleware
         and the log are not called any more, so that the run can end."""

@@ -22,12 +22,14 @@ class PendingLog:
 
     __slots__ = (
         "_count", "_error", "_has_failed", "_hook_error", "_run_log", "_sink", "_stamp", "_view",
-        "_waiter", "on_error",
+        "_waiter", "failure", "on_error",
     )  # fmt: skip
 
     def __init__(self, sink: PromptSink, stamp: Stamp, view: RunView, run_log: RunLog) -> None:
         self.on_error: Callable[[], None] | None = None
         """Called when the log fails."""
+        self.failure: SinkFailed | None = None
+        """Why the log has failed, until the end of the run."""
         self._sink = sink
         self._stamp = stamp
         self._view = view
@@ -107,7 +109,7 @@ class PendingLog:
                 self._hook_error = self._hook_error or raised
         else:
             self._discard()
-            self._error = SinkFailed.because(error)
+            self._error = self.failure = SinkFailed.because(error)
             if self.on_error is not None:
                 self.on_error()
         waiter = self._waiter

@@ -194,7 +194,8 @@ def _overrides(entry: Middleware, name: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _find_own_hooks(kind: type[Any]) -> frozenset[str]:
-    """Return the names that a class of middleware defines otherwise than `Middleware`."""
+    """Return the names that a class of middleware defines otherwise than `Middleware`. A hook that
+    is added to a class after its first run is not called."""
     return frozenset(
         name for name in HOOKS if getattr(kind, name, None) is not getattr(Middleware, name)
     )

@@ -88,6 +88,11 @@ class NestedJournal:
         """Do nothing: the run around this one handles errors of the log."""
         return nullcontext()
 
+    @property
+    def log_failure(self) -> None:
+        """None: the run around this one handles errors of the log."""
+        return None
+
     async def settle(self, within_s: float) -> None:
         """Return at once: the run around this one closes it."""
 

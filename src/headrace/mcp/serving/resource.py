@@ -18,7 +18,7 @@ _VARIABLE = re.compile(r"\{(\w+)\}")
 
 
 class TooManyReads(HeadraceError):
-    """Too many functions of resources go on that nobody waits for any more."""
+    """Too many functions of resources are still running although their requests have ended."""
 
 
 class MCPResource:

@@ -99,6 +99,7 @@ class BatchWriter:
                 self._entries = len(self._queue)
                 groups = self._queue.take()
                 errors = await self._write_or_fail([group.join() for group in groups])
+                self._writing_since_s = None
                 for group, error in zip(groups, errors, strict=True):
                     group.finish(error)
         finally:

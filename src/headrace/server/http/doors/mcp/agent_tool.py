@@ -87,17 +87,18 @@ async def _run_agent(
         answering.add(task)
         task.add_done_callback(answering.discard)
 
+    run: Run[Any] | None = None
     try:
         run = await service.unstored.start(user, _DOOR, AgentOffer(name, agent), asked, ask)
-    except HTTPError as error:
-        return _refuse(_describe_error(error))
-    try:
         await _follow(run, link)
         return _to_result(run, agent)
+    except HTTPError as error:
+        return _refuse(_describe_error(error))
     finally:
         for waiting in answering:
             waiting.cancel()
-        await run.aclose()
+        if run is not None:
+            await run.aclose()
 
 
 async def _answer(run: Run[Any], event: InputRequested, link: ClientLink) -> None:

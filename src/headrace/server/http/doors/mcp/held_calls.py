@@ -72,7 +72,7 @@ class HeldCalls:
 
     @contextmanager
     def count(self, owner: str) -> Generator[None, None, None]:
-        """Count a request that never asks its client as a call of its user, while it goes on.
+        """Count a request that never asks its client among the calls of its user while it runs.
         Raises `MCPError` if the user has too many."""
         self._check_running(owner)
         self._calls[owner] += 1

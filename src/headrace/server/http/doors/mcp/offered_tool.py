@@ -142,7 +142,9 @@ class Reporter:
             await send_log(context, self._level, report.log)
         if report.status is not None or report.progress is not None:
             progress = self._advance(report.progress)
-            await context.session.report_progress(progress, self._total, report.status)
+            # Reports after the last share go on increasing: there is no total to exceed.
+            total = None if progress > 1 else self._total
+            await context.session.report_progress(progress, total, report.status)
 
     def _advance(self, share: float | None) -> float:
         """Return a share of the work, or a little more than the last one if it is not known or not
