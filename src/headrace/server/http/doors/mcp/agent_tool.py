@@ -87,7 +87,7 @@ async def _run_agent(
         answering.add(task)
         task.add_done_callback(answering.discard)
 
-    run: Run[Any] | None = None
+    run: UnstoredRun | None = None
     try:
         run = await service.unstored.start(user, _DOOR, AgentOffer(name, agent), asked, ask)
         await _follow(run, link)
