@@ -31,7 +31,7 @@ def test_the_tools_of_a_run_are_kept_with_its_row(tmp_path: Path):
                 end = await answer.wait()
             row = await service.store.run("local", end.id)
             # The same run, continued by another process, offers the same tools.
-            resumed, _ = await service.find_agent(row)
+            resumed, _ = await service.models.restore_agent(row)
             assert resumed.tools.names == ("add",)
             return dict(msgspec.json.decode(row.request))
 

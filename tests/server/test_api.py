@@ -360,8 +360,8 @@ def test_records_are_forgotten_in_time_and_the_answer_stays(client: TestClient) 
     times = [int(time.time() * 1000) + step * 23 * 3_600_000 for step in range(1, 9)]
     for at_ms in times:
         service(client).clock = partial(int, at_ms)
-        assert client.portal.call(service(client).expire) == (at_ms == times[-1])
-    assert client.portal.call(service(client).expire) == 0
+        assert client.portal.call(service(client).run_chores.expire_records) == (at_ms == times[-1])
+    assert client.portal.call(service(client).run_chores.expire_records) == 0
     gone = client.get(f"/api/chat/{event_id}/stream")
     assert gone.status_code == 410
     assert gone.json()["error"]["conversation_id"] == conversation_id

@@ -61,11 +61,11 @@ def test_nothing_expires_because_the_clock_is_a_month_ahead_at_the_start(
         async with served(agent, tmp_path) as server:
             event_id, _, whole = await server.ask("Hi.")
             # The first round of the chores has noted the time.
-            assert await server.service.expire() == 0
+            assert await server.service.run_chores.expire_records() == 0
         with caplog.at_level(logging.WARNING, "headrace.server"):
             async with served(agent, tmp_path) as server:
                 server.service.clock = lambda: now_ms() + 30 * DAY
-                assert await server.service.expire() == 0
+                assert await server.service.run_chores.expire_records() == 0
                 async with server.resume(event_id) as again:
                     assert frames(await again.read()) == frames(whole)
         assert "hours ahead" in caplog.text

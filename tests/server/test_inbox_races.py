@@ -314,7 +314,7 @@ def test_expired_requests_of_agents_that_are_gone_do_not_delay_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = headrace.RunLimits(input_timeout_s=0.1)
-    monkeypatch.setattr("headrace.server.service._EXPIRED_REQUESTS", 2)
+    monkeypatch.setattr("headrace.server.chores.run_chores._EXPIRED_REQUESTS", 2)
     monkeypatch.setattr("headrace.server.service._EXPIRE_REQUESTS_INTERVAL_S", 3600)
 
     async def main() -> None:
@@ -323,7 +323,7 @@ def test_expired_requests_of_agents_that_are_gone_do_not_delay_others(
         async with served({"here": paying([], limits=limits)}, tmp_path) as site:
             here = [await ask(site) for _ in range(3)]
             await asyncio.sleep(0.2)
-            assert [await site.service.expire_requests() for _ in range(3)] == [2, 1, 0]
+            assert [await site.service.run_chores.expire_requests() for _ in range(3)] == [2, 1, 0]
             for _, event_id in here:
                 message = await wait_until_over(site, event_id)
                 assert message.finish is not None

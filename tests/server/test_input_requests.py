@@ -220,11 +220,11 @@ def test_a_request_that_expires_ends_the_run(tmp_path: Path) -> None:
         async with served(paying([], limits=limits), tmp_path) as site:
             _, event_id = await ask(site)
             await asyncio.sleep(0.3)
-            assert await site.service.expire_requests() == 1
+            assert await site.service.run_chores.expire_requests() == 1
             message = await wait_until_over(site, event_id)
             assert message.finish is not None
             assert message.finish.kind == "timeout"
-            assert await site.service.expire_requests() == 0
+            assert await site.service.run_chores.expire_requests() == 0
 
     asyncio.run(main())
 

@@ -13,8 +13,8 @@ import pytest
 from headrace.client import AsyncClient
 from headrace.rehearsal.script import say, turn
 from headrace.server.api import MAX_PAGE_BYTES
+from headrace.server.budgets.response_budget import ResponseBudget
 from headrace.server.http_error import HTTPError
-from headrace.server.response_budget import ResponseBudget
 from tests.memory import resident_kb
 from tests.server.filled import fill_conversation
 from tests.server.server_process import ServerProcess, serve

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from headrace.rehearsal.script import say, turn
-from headrace.server.upload_budget import UploadBudget
+from headrace.server.budgets.upload_budget import UploadBudget
 from tests.memory import resident_kb
 from tests.server.nursery import Nursery, Victim, nursery
 from tests.server.raw import Answer, head, send

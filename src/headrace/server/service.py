@@ -9,43 +9,39 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import HTTPConnection, Request
 
-from headrace.encoders import Effort, Options
 from headrace.engine import Agent
 from headrace.errors import UsageError
-from headrace.events import LOG_VERSION, Record, RunFinished, UserMessageAdded
+from headrace.events import Record
 from headrace.log import get_logger
 from headrace.mcp import MCPOffer
-from headrace.messages import Message
 from headrace.server.accounts.identity import Identity
 from headrace.server.accounts.sign_ins import SignIns
-from headrace.server.accounts.user_chores import UserChores
+from headrace.server.budgets.response_budget import ResponseBudget
+from headrace.server.budgets.upload_budget import UploadBudget
+from headrace.server.chores.run_chores import RunChores
+from headrace.server.chores.user_chores import UserChores
 from headrace.server.gateway import Gateway
-from headrace.server.gateway.offer import GatewayOffer
-from headrace.server.http_error import DoorError, HTTPError
-from headrace.server.response_budget import ResponseBudget
+from headrace.server.http_error import DoorError
+from headrace.server.models import Models
 from headrace.server.runs.live_runs import LiveRuns
-from headrace.server.runs.next_question import keep_tools, read_run_request, start_after
-from headrace.server.runs.offer import AgentOffer, Offer
 from headrace.server.runs.quota import Quota
 from headrace.server.runs.recovery import Recovery
 from headrace.server.runs.subscription import frames
 from headrace.server.runs.titles.title_writer import TitleWriter
 from headrace.server.runs.unstored import UnstoredRuns
+from headrace.server.runs.waiting.follow_ups import FollowUps
 from headrace.server.runs.watchers import Watchers
 from headrace.server.settings import Settings
 from headrace.server.sse import NOTHING_SEEN, SeenFrame, View
 from headrace.server.storage.access_tokens import LOCAL_USER, Scope, User
 from headrace.server.storage.errors import StorageFailed
 from headrace.server.storage.files import Files
-from headrace.server.storage.files.files import KEEP_MS
 from headrace.server.storage.log import Log
 from headrace.server.storage.sqlite.database import Database
 from headrace.server.storage.sqlite_storage import SQLiteStorage
 from headrace.server.storage.storage import Storage
-from headrace.server.storage.store import InboxEntry, RunRow, RunStart, Store
+from headrace.server.storage.store import InboxEntry, RunRow, Store
 from headrace.server.storage.usage.limits import CountedLimits
-from headrace.server.upload_budget import UploadBudget
-from headrace.tools import ToolSourceFailed
 
 if TYPE_CHECKING:
     from headrace.otel import Telemetry
@@ -57,10 +53,6 @@ _HOUSEKEEPING_INTERVAL_S = 1.0
 _DELETE_INTERVAL_S = 2.0
 _REVOKED_INTERVAL_S = 0.5
 _EXPIRE_REQUESTS_INTERVAL_S = 60.0
-# How many runs with an expired request are continued at once.
-_EXPIRED_REQUESTS = 100
-# Live runs wait for the transaction that deletes records, so it is kept short.
-_EXPIRED_PER_TRANSACTION = 16
 _logger = get_logger("server")
 
 
@@ -95,6 +87,7 @@ class Service:
         if (log is None) != (store is None):
             raise UsageError("give both a log and a store, or none of them")
         self.agents = dict(agents)
+        self.models = Models(self)
         self.settings = settings
         self.clock = clock
         self.storage = storage or SQLiteStorage(
@@ -158,8 +151,10 @@ class Service:
 
     def _configure_runs(self) -> None:
         self.titles: TitleWriter | None = None
-        self.runs.find_agent = self.find_agent
-        self.runs.on_end = self._ask_left
+        self.run_chores = RunChores(self)
+        self._follow_ups = FollowUps(self)
+        self.runs.find_agent = self.models.restore_agent
+        self.runs.on_end = self._follow_ups.ask_left
         self.runs.continues = self.settings.on_interrupt == "continue"
         self.runs.waiting.stream_s = self.settings.waiting_stream_s
 
@@ -204,10 +199,10 @@ class Service:
             await self._recovery.recover()
         await self.take_entries()
         chores = (
-            (self.expire_requests, _EXPIRE_REQUESTS_INTERVAL_S),
-            (self.expire, _EXPIRE_INTERVAL_S),
-            (self.expire_files, _EXPIRE_INTERVAL_S),
-            (self.expire_counts, _EXPIRE_INTERVAL_S),
+            (self.run_chores.expire_requests, _EXPIRE_REQUESTS_INTERVAL_S),
+            (self.run_chores.expire_records, _EXPIRE_INTERVAL_S),
+            (self.run_chores.expire_files, _EXPIRE_INTERVAL_S),
+            (self.run_chores.expire_counts, _EXPIRE_INTERVAL_S),
             (self.user_chores.expire_sign_ins, _EXPIRE_INTERVAL_S),
             (self.user_chores.expire_conversations, _EXPIRE_INTERVAL_S),
             (self.user_chores.delete_users, _DELETE_INTERVAL_S),
@@ -226,53 +221,6 @@ class Service:
         self.is_ready = True
 
     # -- runs that wait, and questions that wait for a run
-
-    async def find_agent(self, row: RunRow) -> tuple[Agent, list[Message]]:
-        """Return the agent of a run, and the messages up to its question. Raises `UsageError` if
-        this server does not have the agent any more, or is too old for the log of the run."""
-        if row.log_version > LOG_VERSION:
-            raise UsageError(f"a newer Headrace has written the log of the run {row.id}")
-        agent = await self.add_instructions(self._prepare_agent(row), row)
-        agent = await agent.load_tools(read_run_request(row).mcp_tools)
-        branch = await self.store.branch(row.owner, row.parent_id)
-        return agent, [stored.message for stored in branch]
-
-    async def add_instructions(self, agent: Agent, row: RunRow) -> Agent:
-        """Return the agent of a run with the instructions of the user for the conversation. Clients
-        of other APIs send their own."""
-        if read_run_request(row).door != "headrace":
-            return agent
-        conversation = await self.store.conversation(row.owner, row.conversation_id)
-        texts = [text for text in (agent.instructions, conversation.instructions) if text]
-        return agent.replace(instructions="\n\n".join(texts) or None)
-
-    def _prepare_agent(self, row: RunRow) -> Agent:
-        agent = self.agents.get(row.model) or self._find_gateway_agent(row)
-        if agent is None:
-            raise UsageError(f"this server has no model {row.model} to continue the answer with")
-        return read_run_request(row).prepare(agent)
-
-    async def pin_tools(self, agent: Agent, start: RunStart) -> tuple[Agent, RunStart]:
-        """Ask the MCP servers of an agent for their tools. Returns the agent with the tools, and
-        the start of a run that keeps the list with the run. Raises an `HTTPError` of 503 if a
-        server that is required cannot be reached."""
-        if not agent.tools.sources:
-            return agent, start
-        try:
-            loaded = await agent.load_tools()
-        except ToolSourceFailed as error:
-            raise HTTPError(503, "tools_unavailable", str(error), retry_after_s=5.0) from None
-        return loaded, keep_tools(start, loaded.tools.pins)
-
-    def _find_gateway_agent(self, row: RunRow) -> Agent | None:
-        model = self._find_gateway_model(User(row.owner), row.model)
-        return None if model is None else model.to_agent()
-
-    def _find_gateway_model(self, user: User, name: str) -> GatewayOffer | None:
-        model = None if self.gateway is None else self.gateway.find(user, name)
-        if model is not None and self.telemetry is not None:
-            model.wrap_agent = self.telemetry.trace
-        return model
 
     def _emit_lost(self, row: RunRow, records: Sequence[Record]) -> None:
         """Record the spans of a run that a killed server has left, and that was closed."""
@@ -296,7 +244,7 @@ class Service:
             row = await self.store.find_run(run.owner, run.id)
             if not row.is_live:
                 # It has ended between the client's request and this one.
-                await self._ask_left(row)
+                await self._follow_ups.ask_left(row)
         return counted
 
     async def take_entries(self) -> None:
@@ -305,62 +253,7 @@ class Service:
             if row.is_live:
                 await self.runs.wake(row)
             else:
-                await self._ask_left(row)
-
-    async def expire_requests(self) -> int:
-        """Continue suspended runs with a request that has expired; return how many."""
-        claimed = left = 0
-        while claimed < _EXPIRED_REQUESTS:
-            most = _EXPIRED_REQUESTS - claimed
-            rows = await self.store.expired_runs(self.clock(), most, skip=left)
-            if not rows:
-                break
-            for row in rows:
-                if await self.runs.claim(row):
-                    claimed += 1
-                else:
-                    # Its agent is not here. The others must not wait for it.
-                    left += 1
-        return claimed
-
-    async def _ask_left(self, row: RunRow) -> None:
-        """Ask what the user has said while a run went on, and what did not reach the model. After
-        a run that failed or was cancelled nothing is asked."""
-        entries = await self.store.open_entries(row.id)
-        questions = await self._find_questions(row, entries)
-        await self.store.take_entries([entry.id for entry in entries if entry not in questions])
-        if not questions:
-            return
-        await self._ask_after(row, questions[0])
-
-    async def _ask_after(self, row: RunRow, question: InboxEntry) -> None:
-        """Begin the answer to a question that was asked while another answer was written."""
-        start = start_after(row, question, self.clock())
-        _, start = await self.pin_tools(self._prepare_agent(row), start)
-        with self.quota.reserve(row.owner, start.run_id, is_checked=False):
-            started = await self.store.begin(start)
-            await self.store.take_entries([question.id])
-            await self.store.move_entries(row.id, started.run.id)
-            if started.is_repeated:
-                return
-            agent, history = await self.find_agent(started.run)
-            live = await self.runs.begin(started.run, agent, history)
-            if live is not None:
-                # It has the questions that are left.
-                live.has_entries = True
-
-    async def _find_questions(self, row: RunRow, entries: list[InboxEntry]) -> list[InboxEntry]:
-        """Return the entries that become questions after a run. Its log tells how it has ended, and
-        which of them the model has got: a killed server may not have marked them."""
-        messages = [entry for entry in entries if entry.kind in ("steer", "queue")]
-        if not messages:
-            return []
-        events = [record.event for record in await self.log.read(row.id) if not record.path]
-        is_normal = any(
-            isinstance(event, RunFinished) and event.reason.word != "aborted" for event in events
-        )
-        sent = {event.entry_id for event in events if isinstance(event, UserMessageAdded)}
-        return [entry for entry in messages if is_normal and entry.id not in sent]
+                await self._follow_ups.ask_left(row)
 
     async def frames(
         self, run: RunRow, view: View, seen: SeenFrame = NOTHING_SEEN
@@ -418,35 +311,6 @@ class Service:
         except StorageFailed as error:
             _logger.warning("the inbox of run %s cannot be read now: %s", run_id, error)
 
-    async def expire(self) -> int:
-        """Delete the records of runs that ended `keep_logs_s` ago; return how many runs.
-
-        Nothing is deleted while the clock may be wrong; see `ClockCheck`.
-        """
-        now_ms = self.clock()
-        if not await self.storage.is_clock_trusted(now_ms):
-            return 0
-        before_ms = now_ms - int(self.settings.keep_logs_s * 1000)
-        old = await self.store.closed_runs(before_ms)
-        for start in range(0, len(old), _EXPIRED_PER_TRANSACTION):
-            chunk = old[start : start + _EXPIRED_PER_TRANSACTION]
-            await self.log.delete(chunk)
-            await self.store.mark_expired(chunk)
-        return len(old)
-
-    async def expire_files(self) -> int:
-        """Delete uploaded files that nobody has sent for a day; return how many."""
-        now_ms = self.clock()
-        if not await self.storage.is_clock_trusted(now_ms):
-            return 0
-        return await self.files.expire(now_ms - KEEP_MS)
-
-    async def expire_counts(self) -> None:
-        """Delete what was counted for limits of minutes and days that are over."""
-        now_ms = self.clock()
-        if await self.storage.is_clock_trusted(now_ms):
-            await self.usage.delete_old_windows(now_ms)
-
     async def close(self) -> None:
         """Drain the live runs, then release the data folder."""
         self.is_ready = False
@@ -491,25 +355,6 @@ class Service:
         if users:
             self.watchers.stop_all(await self.identity.find_refused(users))
 
-    def offered_names(self, user: User) -> list[str]:
-        """Return the names of the models that a user's clients can ask for."""
-        models = [] if self.gateway is None else self.gateway.names(user)
-        return list(dict.fromkeys([*self.agents, *models]))
-
-    def offer(self, user: User, name: str, effort: Effort | None = None) -> Offer:
-        """Return what a user's client gets under the name of a model. Raises an `HTTPError` of 404
-        if there is nothing, and of 400 if the effort is not allowed."""
-        if effort is not None and effort not in self.settings.efforts:
-            text = f"this server allows the efforts {', '.join(self.settings.efforts)}"
-            raise DoorError(400, "unknown_effort", text)
-        if name in self.agents:
-            return AgentOffer(name, self.agents[name])
-        model = self._find_gateway_model(user, name)
-        if model is None:
-            text = f"there is no model {name!r:.100}: GET /v1/models lists what there is"
-            raise DoorError(404, "model_not_found", text, param="model")
-        return model
-
     async def count_use(self, user: User) -> None:
         """Count a request of a user. Raises an `HTTPError` of 429 if one of the limits of the
         access token, or of the gateway for the user, is used up."""
@@ -520,27 +365,6 @@ class Service:
         if used_up is not None:
             text = f"you have used up {used_up.limit}"
             raise DoorError(429, "quota_exceeded", text, retry_after_s=used_up.wait_s)
-
-    def agent(self, name: str | None, effort: Effort | None = None) -> tuple[str, Agent]:
-        """Return the agent of this name, or the first one, with this effort.
-
-        Raises an `HTTPError` of 422 if the server does not offer the model or the effort.
-        """
-        if name is None:
-            name = next(iter(self.agents))
-        if name not in self.agents:
-            text = f"this server has no such model; it has {', '.join(self.agents)}"
-            raise HTTPError(422, "unknown_model", text)
-        if effort is not None and effort not in self.settings.efforts:
-            text = f"this server allows the efforts {', '.join(self.settings.efforts)}"
-            raise HTTPError(422, "unknown_effort", text)
-        return name, _with_effort(self.agents[name], effort)
-
-
-def _with_effort(agent: Agent, effort: Effort | None) -> Agent:
-    if effort is None:
-        return agent
-    return agent.replace(options=Options(effort=effort))
 
 
 async def _repeat(chore: Callable[[], Awaitable[object]], pause_s: float) -> None:

@@ -9,9 +9,9 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 
 from headrace.events import JSONObject
+from headrace.server.budgets.upload_budget import Upload, UploadBudget
 from headrace.server.http_error import HTTPError, media_type
 from headrace.server.settings import Settings
-from headrace.server.upload_budget import Upload, UploadBudget
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import Final
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from headrace.server.response_budget import ResponseBudget
+from headrace.server.budgets.response_budget import ResponseBudget
 
 SMALL_BYTES: Final = 65_536
 """Size up to which a response needs no space in the budget."""

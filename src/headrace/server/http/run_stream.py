@@ -45,7 +45,7 @@ async def begin_run(
     except UsageError as error:
         raise HTTPError(422, "cannot_ask", str(error)) from None
     service.quota.check_stored_bytes(await service.storage.stored_bytes(start.owner))
-    agent, start = await service.pin_tools(agent, start)
+    agent, start = await service.models.pin_tools(agent, start)
     with service.quota.reserve(start.owner, start.run_id):
         if user is not None:
             await service.count_use(user)
@@ -54,7 +54,7 @@ async def begin_run(
             # The run is stored, so it must start: nobody else would, and it would be interrupted.
             branch = await retry(partial(service.store.branch, start.owner, started.run.parent_id))
             history = [stored.message for stored in branch]
-            agent = await retry(partial(service.add_instructions, agent, started.run))
+            agent = await retry(partial(service.models.add_instructions, agent, started.run))
             if service.titles is not None and start.is_new and len(branch) == 1:
                 service.titles.begin(start.owner, started.run.conversation_id, history[0].text)
             await service.runs.begin(started.run, agent, history, request_id)

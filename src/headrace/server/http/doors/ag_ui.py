@@ -84,7 +84,7 @@ class AGUI:
         repeated = await service.store.find_repeated(start)
         if repeated is not None:
             return repeated.run
-        _, agent = service.agent(start.model)
+        _, agent = service.models.find_agent(start.model)
         try:
             agent = run_request.prepare(agent)
         except UsageError as error:
@@ -104,7 +104,7 @@ class AGUI:
         service, wanted = self._service, asked.request
         effort = wanted.options.effort
         name = wanted.model or request.query_params.get("model")
-        model, _ = service.agent(name, effort)
+        model, _ = service.models.find_agent(name, effort)
         run_request = RunRequest(
             door="ag-ui",
             quota_id=user.quota_id,

@@ -70,7 +70,7 @@ class AISDKChat:
             start, agent_request = await self._prepare(user, asked, conversation_id, conversation)
             started = await service.store.find_repeated(start)
             if started is None:
-                _, agent = service.agent(start.model)
+                _, agent = service.models.find_agent(start.model)
                 agent = agent_request.prepare(agent)
                 request_id = request.state.request_id
                 started = await begin_run(service, start, agent, request_id, user=user)
@@ -86,7 +86,7 @@ class AISDKChat:
         """Return the start of the run that answers a question."""
         service, owner = self._service, user.owner
         effort = asked.request.options.effort
-        model, _ = service.agent(asked.request.model or None, effort)
+        model, _ = service.models.find_agent(asked.request.model or None, effort)
         (question,) = asked.request.messages
         parent_id = await self._find_question(owner, asked, conversation)
         request = RunRequest(door="ai-sdk", quota_id=user.quota_id, effort=effort)

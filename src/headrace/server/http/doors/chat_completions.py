@@ -42,7 +42,7 @@ class ChatCompletions:
         options = _read_view(request)
         asked = read_request(await read_upload(request, service.settings))
         name = asked.request.model
-        offer = service.offer(user, name, asked.request.options.effort)
+        offer = service.models.find_offer(user, name, asked.request.options.effort)
         run = await start_answer(request, service.unstored.start(user, _PROTOCOL, offer, asked))
         response_id = "chatcmpl-" + run.id.removeprefix("run_")
         options["model"] = name

@@ -45,7 +45,7 @@ class Messages:
         body = await read_upload(request, service.settings)
         asked = _add_betas(read_request(body), request.headers.get("anthropic-beta", ""))
         name = asked.request.model
-        offer = service.offer(user, name, asked.request.options.effort)
+        offer = service.models.find_offer(user, name, asked.request.options.effort)
         run = await start_answer(request, service.unstored.start(user, _PROTOCOL, offer, asked))
         response_id = "msg_" + run.id.removeprefix("run_")
         if asked.is_stream:
@@ -63,7 +63,7 @@ class Messages:
         user = await service.user(request)
         service.quota.count_request(user.owner)
         asked = read_request(await read_upload(request, service.settings), counts_tokens=True)
-        offer = service.offer(user, asked.request.model)
+        offer = service.models.find_offer(user, asked.request.model)
         count = await offer.count_tokens(asked)
         return JSONResponse({"input_tokens": count.tokens})
 

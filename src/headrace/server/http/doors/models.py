@@ -31,7 +31,7 @@ class Models:
 
     async def list_all(self, request: Request) -> Response:
         """List what can be asked for."""
-        names = self._service.offered_names(await self._service.user(request))
+        names = self._service.models.list_names(await self._service.user(request))
         if not _is_anthropic(request):
             return JSONResponse({"object": "list", "data": [_describe(name) for name in names]})
         rows = [_describe_for_anthropic(name) for name in names]
@@ -41,7 +41,7 @@ class Models:
     async def show(self, request: Request) -> Response:
         """Describe one of them."""
         user = await self._service.user(request)
-        name = self._service.offer(user, request.path_params["name"]).name
+        name = self._service.models.find_offer(user, request.path_params["name"]).name
         describe = _describe_for_anthropic if _is_anthropic(request) else _describe
         return JSONResponse(describe(name))
 

@@ -57,7 +57,7 @@ class Chat:
         service.quota.count_request(user.owner)
         view = _parse_view(request)
         body = await read_body(request, ChatRequest, service.settings)
-        model, agent = service.agent(body.model, body.effort)
+        model, agent = service.models.find_agent(body.model, body.effort)
         instructions = (await service.accounts.settings(user.owner)).get("instructions")
         asked = RunRequest(
             quota_id=user.quota_id, effort=body.effort, instructions=instructions or None

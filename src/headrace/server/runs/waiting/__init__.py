@@ -1,1 +1,2 @@
-"""Runs that wait: suspended ones, those of other servers, and those on the way."""
+"""Runs that wait: suspended ones, those of other servers, and those on the way. And questions that
+wait for the end of a run."""

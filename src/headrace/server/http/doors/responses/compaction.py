@@ -50,7 +50,7 @@ class Compaction:
         """Return a response with one item that stands for the conversation of a request."""
         service = self._service
         asked = read_request(await self.expand(user.owner, body))
-        offer = to_agent_offer(service.offer(user, asked.request.model))
+        offer = to_agent_offer(service.models.find_offer(user, asked.request.model))
         history: list[Message] = []
         if asked.previous_response_id is not None:
             previous = await self._starter.find_previous(user.owner, asked.previous_response_id)

@@ -126,7 +126,7 @@ class ResponseStarter:
         service = self._service
         _check_stored(asked)
         offer = to_agent_offer(
-            service.offer(user, asked.request.model, asked.request.options.effort)
+            service.models.find_offer(user, asked.request.model, asked.request.options.effort)
         )
         previous = None
         history: list[Message] = []
@@ -178,7 +178,7 @@ class ResponseStarter:
             raise DoorError(400, "cannot_ask", str(error)) from None
         stored_bytes = await service.storage.stored_bytes(start.owner)
         service.quota.check_stored_bytes(stored_bytes)
-        agent, start = await service.pin_tools(agent, start)
+        agent, start = await service.models.pin_tools(agent, start)
         with service.quota.reserve(start.owner, start.run_id):
             await service.count_use(user)
             started = await service.store.begin(start)

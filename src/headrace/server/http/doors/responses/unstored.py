@@ -49,7 +49,8 @@ async def start_unstored(
     service: Service, user: User, asked: ResponsesRequest, history: Sequence[Message] = ()
 ) -> UnstoredResponse:
     """Start a run that is not stored, after the messages of `history`. Raises an `HTTPError`."""
-    offer: Offer = service.offer(user, asked.request.model, asked.request.options.effort)
+    effort = asked.request.options.effort
+    offer: Offer = service.models.find_offer(user, asked.request.model, effort)
     tooled = to_agent_offer(offer)
     options = tooled.prepare_run(asked).response or ResponseProfile()
     messages = (*history, *join_input(history, asked))

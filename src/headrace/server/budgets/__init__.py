@@ -1,0 +1,1 @@
+"""Budgets for memory that clients make a server use: together, not one by one."""
