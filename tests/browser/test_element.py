@@ -102,7 +102,7 @@ def test_what_happens_is_told_by_events_and_set_by_properties(stage: Stage, page
     page.evaluate(f"(id) => {{ {chat}.conversation = id; }}", first)
     expect(page.locator(".text")).to_have_text("To pay.")
     page.route("**/api/conversations*", lambda route: route.abort())
-    page.evaluate(f"() => {chat}.chat.list().catch(() => 0)")
+    page.evaluate(f"() => {chat}.chat.list.load().catch(() => 0)")
     page.evaluate(f"() => {chat}.chat.refresh()")
     assert page.evaluate("() => window.told.at(-1).type") == "error"
 

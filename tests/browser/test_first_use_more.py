@@ -86,8 +86,10 @@ def test_a_new_conversation_begins_without_the_list(stage: Stage, page: Page) ->
 def test_the_key_that_sends_also_sends_an_edited_question(stage: Stage, page: Page) -> None:
     talk = Talk(page, stage.url).open()
     talk.ask("one")
-    page.evaluate("document.querySelector('headrace-chat').chat.set({ send_key: 'mod_enter' })")
-    talk.until("() => document.querySelector('headrace-chat').chat.settings.send_key")
+    page.evaluate(
+        "document.querySelector('headrace-chat').chat.settings.change({ send_key: 'mod_enter' })"
+    )
+    talk.until("() => document.querySelector('headrace-chat').chat.settings.values.send_key")
     page.keyboard.press("ArrowUp")
     editor = page.locator(".editor textarea")
     expect(editor).to_be_focused()

@@ -20,11 +20,10 @@ interface Asker {
   readonly store: Store;
   readonly bus: StreamingBus;
   readonly sessions: StreamingSessionManager;
-  readonly pending: Pending | null;
+  readonly asking: Readonly<{ pending: Pending | null; send(text: string): Promise<void> }>;
   readonly isBusy: boolean;
   readonly changed: () => void;
   readonly announce: (text: string) => void;
-  send(text: string): Promise<void>;
   refresh(): Promise<void>;
 }
 
@@ -48,7 +47,7 @@ export class Queue {
   }
 
   get #key(): string {
-    return this.chat.store.open?.conversation.id ?? this.chat.pending?.key ?? "";
+    return this.chat.store.open?.conversation.id ?? this.chat.asking.pending?.key ?? "";
   }
 
   /** Ask a message when the answer is there. */
@@ -81,7 +80,7 @@ export class Queue {
     const live = chat.store.liveBelow;
     const text = this.take(id);
     if (text === "") return;
-    if (!live || !open) return await chat.send(text);
+    if (!live || !open) return await chat.asking.send(text);
     try {
       const ask: Ask = { message: text, conversation_id: open.conversation.id, parent_id: live.parent_id, mode: "steer" };
       const begun = await chat.api.ask(ask, id);
@@ -106,7 +105,7 @@ export class Queue {
     this.#set(saidTo(event.id), []);
     const first = this.list[0];
     if (!first || isBroken || this.chat.isBusy) return;
-    void this.chat.send(this.take(first.id));
+    void this.chat.asking.send(this.take(first.id));
   }
 
   /** Put back what the model has not heard: the server does not ask it after an answer that broke off. */

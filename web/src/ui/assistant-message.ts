@@ -141,8 +141,8 @@ export class AssistantMessage extends Element {
     const { chat, questionId, isLast } = this;
     if (!questionId) return undefined;
     const actions: Record<Remedy, (() => void) | undefined> = {
-      retry: () => void chat.regenerate(questionId),
-      continue: isLast ? () => void chat.send(t.continue) : undefined,
+      retry: () => void chat.asking.regenerate(questionId),
+      continue: isLast ? () => void chat.asking.send(t.continue) : undefined,
       edit: () => this.#editQuestion(questionId),
       new: () => void chat.show(null),
     };
@@ -160,10 +160,10 @@ export class AssistantMessage extends Element {
     if (!questionId) return nothing;
     const choose = (event: Event): void => {
       const select = event.target as HTMLSelectElement;
-      void chat.regenerate(questionId, select.value);
+      void chat.asking.regenerate(questionId, select.value);
       select.value = "";
     };
-    const button = html`<button class="quiet" type="button" aria-label=${t.regenerate} title=${t.regenerate} @click=${() => void chat.regenerate(questionId)}>${icon("retry")}</button>`;
+    const button = html`<button class="quiet" type="button" aria-label=${t.regenerate} title=${t.regenerate} @click=${() => void chat.asking.regenerate(questionId)}>${icon("retry")}</button>`;
     if (this.models.length < 2) return button;
     return html`${button}<select class="with-model" aria-label=${t.regenerateWith} title=${t.regenerateWith} @change=${choose}>
       <option value="" selected>${t.with}</option>${this.models.map((one) => html`<option value=${one.name}>${one.name}</option>`)}

@@ -11,7 +11,7 @@ export function blank(chat: Chat, heading: string): TemplateResult | typeof noth
   return html`<section class="hello">
     <h2>${heading}</h2>
     <p>${model.model}${model.is_rehearsal ? t.rehearsal : ""}</p>
-    <ul>${cards.map(([title, text]) => html`<li><button type="button" @click=${() => void chat.send(text)}><strong>${title}</strong><span>${text}</span></button></li>`)}</ul>
+    <ul>${cards.map(([title, text]) => html`<li><button type="button" @click=${() => void chat.asking.send(text)}><strong>${title}</strong><span>${text}</span></button></li>`)}</ul>
   </section>`;
 }
 

@@ -117,7 +117,7 @@ export class HeadraceChat extends LitElement {
     this.chat = new Chat(
       new API(this.base, () => this.#token()),
       () => {
-        const { theme = "", language = "" } = this.chat.settings;
+        const { theme = "", language = "" } = this.chat.settings.values;
         if (this.chat.account) this.#applySettings(theme, language);
         this.requestUpdate();
       },
@@ -200,7 +200,7 @@ export class HeadraceChat extends LitElement {
     if (hasGrown && scroller && !this.#follow.isFollowing) void this.updateComplete.then(keepInPlace(scroller));
     this.#firstId = ids[0];
     this.#follow.isPaused = this.#isBlank;
-    const isPending = this.chat.pending !== null;
+    const isPending = this.chat.asking.pending !== null;
     // What was just asked is shown, wherever the reader was.
     if (isPending && !this.#wasPending) {
       this.#follow.release();
@@ -212,7 +212,7 @@ export class HeadraceChat extends LitElement {
 
   get #isBlank(): boolean {
     const { chat } = this;
-    return chat.store.branch.length === 0 && !chat.pending;
+    return chat.store.branch.length === 0 && !chat.asking.pending;
   }
 
   override updated(): void {
@@ -230,13 +230,13 @@ export class HeadraceChat extends LitElement {
     if (this.layout === "bubble" && !this.isBubbleOpen) return this.#bubble();
     const { chat, isDrawerOpen } = this;
     const open = chat.store.open;
-    const refused = [chat.problem, chat.failed?.error].find((one) => one instanceof Refused && one.status === 401) as Refused | undefined;
+    const refused = [chat.problem, chat.asking.failed?.error].find((one) => one instanceof Refused && one.status === 401) as Refused | undefined;
     const label = this.isCollapsed ? t.showList : t.hideList;
     return html`<div class="chat ${isDrawerOpen ? "drawer-open" : ""} ${this.isCollapsed ? "collapsed" : ""} ${refused ? "locked" : ""}">
       <button class="skip" type="button" @click=${() => this.#focus()}>${t.skip}</button>
       <headrace-sidebar part="sidebar" role=${isDrawerOpen ? "dialog" : nothing} aria-modal=${isDrawerOpen || nothing}
         aria-label=${isDrawerOpen ? t.conversations : nothing} .chat=${chat} .conversations=${chat.store.conversations} .pinned=${chat.store.pinned} .removed=${chat.removed} .states=${chat.store.states} .openId=${open?.conversation.id ?? null}
-        .loadingId=${chat.loadingId} .isListed=${chat.isListed}
+        .loadingId=${chat.loadingId} .isListed=${chat.list.isLoaded}
         .leave=${(id: string | null) => this.#drawer(false, id && this.isDrawerOpen ? MENU : WRITING)}></headrace-sidebar>
       <button class="veil" type="button" tabindex="-1" aria-label=${t.closeList} @click=${() => this.#drawer(false)}></button>
       <main ?inert=${isDrawerOpen} @dragover=${this.#dragged} @drop=${this.#dropped}>
@@ -279,15 +279,16 @@ export class HeadraceChat extends LitElement {
         ${isHidden ? nothing : this.#notSent()}
         ${chat.isOnline ? nothing : html`<p class="offline" role="status">${navigator.onLine ? t.reconnecting : t.offline}</p>`}
         <headrace-composer .chat=${chat} .models=${chat.choice.models} .draftKey=${chat.store.open?.conversation.id ?? "new"} .isBusy=${chat.isBusy} .isAsked=${chat.isAsked}
-          .returned=${chat.returned} .taken=${chat.taken} .queued=${chat.queue.list} .said=${chat.queue.said} .model=${chat.choice.model} .effort=${chat.choice.effort} .sendKey=${chat.settings.send_key}></headrace-composer>
+          .returned=${chat.asking.returned} .taken=${chat.asking.taken} .queued=${chat.queue.list} .said=${chat.queue.said} .model=${chat.choice.model} .effort=${chat.choice.effort} .sendKey=${chat.settings.values.send_key}></headrace-composer>
       </div>`;
   }
 
   /** Why the text is still in the composer. */
   #notSent(): TemplateResult | typeof nothing {
-    const { failed, store } = this.chat;
+    const { asking, store } = this.chat;
+    const { failed } = asking;
     if (!failed || failed.conversationId !== (store.open?.conversation.id ?? null)) return nothing;
-    return refusal(t.notSent, failed.error, () => void this.chat.retry());
+    return refusal(t.notSent, failed.error, () => void asking.retry());
   }
 
   #dragged(event: DragEvent): void {
@@ -437,7 +438,7 @@ export class HeadraceChat extends LitElement {
 
   /** The access token has changed. Unsent text is in the composer. */
   #admitted(): void {
-    this.chat.problem = this.chat.failed = null;
+    this.chat.problem = this.chat.asking.failed = null;
     this.#start();
   }
 

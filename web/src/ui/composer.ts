@@ -61,7 +61,7 @@ export class Composer extends Element {
 
   /** Text written while the first question is being sent belongs to the conversation that it starts. */
   #turn(before: string | undefined): void {
-    if (before === "new" && this.draftKey === this.chat.begunId && this.text !== "") {
+    if (before === "new" && this.draftKey === this.chat.asking.begunId && this.text !== "") {
       keep(draft("new"), "");
       keep(draft(this.draftKey), this.text);
       return;
@@ -75,7 +75,7 @@ export class Composer extends Element {
     const area = this.area;
     if (!area) return;
     // The send button is replaced, so the focus moves to the input.
-    if (changed.has("isBusy") && this.chat.pending) passFocus(() => area);
+    if (changed.has("isBusy") && this.chat.asking.pending) passFocus(() => area);
     if (area.value !== this.text) area.value = this.text;
     area.rows = Math.min(8, Math.max(1, this.text.split("\n").length));
   }
@@ -234,7 +234,7 @@ export class Composer extends Element {
     this.files = [];
     keep(draft(this.draftKey), "");
     if (this.isBusy) this.chat.queue.add(text);
-    else void this.chat.send(text, files);
+    else void this.chat.asking.send(text, files);
   }
 
   #stop(): void {

@@ -32,7 +32,7 @@ export class Sidebar extends Element {
       <button class="new" type="button" @click=${() => this.#open(null)}>${icon("plus")}<span>${t.newConversation}</span></button>
       <label class="search">${icon("search")}<input type="search" placeholder=${t.search} aria-label=${t.searchConversations} @input=${this.#search} @keydown=${this.#searchKey} /></label>
       <div class="list">${this.#days()}
-        ${this.chat.hasMore ? html`<button class="plain" type="button" @click=${this.#more}>${t.showMore}</button>` : nothing}</div>
+        ${this.chat.list.hasMore ? html`<button class="plain" type="button" @click=${this.#more}>${t.showMore}</button>` : nothing}</div>
       <button class="new settings" type="button" data-dialog="settings">${icon("settings")}<span>${t.settings}</span><span class="user">${this.#user}</span></button>
     </nav>`;
   }
@@ -44,8 +44,8 @@ export class Sidebar extends Element {
   }
 
   #days(): unknown {
-    if (!this.chat.isListed) return this.chat.problem ? nothing : html`<div class="skeletons" role="status" aria-label=${t.loadingConversations}>${[0, 1, 2, 3].map(() => html`<span class="skeleton"></span>`)}</div>`;
-    const isFound = this.chat.search !== "";
+    if (!this.chat.list.isLoaded) return this.chat.problem ? nothing : html`<div class="skeletons" role="status" aria-label=${t.loadingConversations}>${[0, 1, 2, 3].map(() => html`<span class="skeleton"></span>`)}</div>`;
+    const isFound = this.chat.list.words !== "";
     const gone = new Set(this.removed.map((one) => one.id));
     const rest = this.conversations.filter((one) => isFound || !one.is_pinned);
     const shown = [...(isFound ? [] : this.pinned), ...rest].filter((one) => !gone.has(one.id));
@@ -64,7 +64,7 @@ export class Sidebar extends Element {
     const isOpen = one.id === this.openId;
     const title = one.title || t.untitled;
     const state = isOpen ? undefined : (this.states[one.id] ?? (one.is_unread ? "unread" : undefined));
-    const hit = this.chat.search ? this.chat.store.hits[one.id] : undefined;
+    const hit = this.chat.list.words ? this.chat.store.hits[one.id] : undefined;
     return html`<li class="${isOpen ? "open" : ""} ${hit ? "hit" : ""}" aria-busy=${this.chat.loadingId === one.id ? "true" : nothing}>
       <button class="title ${state ?? ""}" type="button" dir="auto" data-id=${one.id} aria-current=${isOpen ? "page" : nothing} aria-keyshortcuts="F2 Delete P"
         title=${t.rowKeys(title, state ? t.states[state] : "")} @click=${() => this.#open(one.id, hit?.message_id)} @keydown=${this.#rowKey(one)}>${hit ? html`<span class="name">${title}</span><span class="snippet">${hit.snippet.map((part) => (part.is_match ? html`<mark>${part.text}</mark>` : part.text))}</span>` : title}</button>
@@ -147,7 +147,7 @@ export class Sidebar extends Element {
   /** Move the focus to the first of the new entries. */
   async #more(): Promise<void> {
     const { length } = this.conversations;
-    await this.chat.more();
+    await this.chat.list.more();
     requestAnimationFrame(() => this.querySelectorAll<HTMLElement>(".title")[length]?.focus());
   }
 
@@ -164,7 +164,7 @@ export class Sidebar extends Element {
 
   #search(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.chat.find(this.#field?.value ?? ""), SEARCH_PAUSE_MS);
+    this.#timer = setTimeout(() => void this.chat.list.find(this.#field?.value ?? ""), SEARCH_PAUSE_MS);
   }
 
   /** Escape ends the search, and must not stop an answer then. */
@@ -185,7 +185,7 @@ export class Sidebar extends Element {
     const { chat } = this;
     const words = this.#field?.value ?? "";
     clearTimeout(this.#timer);
-    void chat.find(words);
+    void chat.list.find(words);
     await chat.guard(async () => {
       const { conversations, hits } = await chat.api.conversations(words, null);
       const first = conversations.find((one) => !chat.removed.some(({ id }) => id === one.id));
@@ -197,7 +197,7 @@ export class Sidebar extends Element {
     const field = this.#field;
     clearTimeout(this.#timer);
     if (field) field.value = "";
-    if (this.chat.search !== "") void this.chat.find("");
+    if (this.chat.list.words !== "") void this.chat.list.find("");
   }
 }
 

@@ -17,8 +17,8 @@ export function thread(chat: Chat): unknown {
     key: message.id,
     draw: () => (message.role === "user" ? user(chat, message) : answer(chat, message)),
   }));
-  if (live && !chat.pending) items.push({ key: live.event_id, draw: () => writing(chat, live.event_id, live.created_at) });
-  const { pending } = chat;
+  const { pending } = chat.asking;
+  if (live && !pending) items.push({ key: live.event_id, draw: () => writing(chat, live.event_id, live.created_at) });
   return html`${chat.store.hasEarlier ? earlier(chat) : nothing}${repeat(items, (one) => one.key, (one) => one.draw())}${pending ? onItsWay(chat, pending) : nothing}`;
 }
 
@@ -51,7 +51,7 @@ function assistant(
 ): TemplateResult {
   return html`<headrace-assistant-message .chat=${chat} .eventId=${eventId} .event=${event} .startedAt=${startedAt}
     .branches=${branches} .questionId=${questionId}
-    .isLast=${!chat.isBusy && chat.store.branch.at(-1)?.id === eventId} .isPending=${chat.pending !== null} .models=${chat.choice.models}></headrace-assistant-message>`;
+    .isLast=${!chat.isBusy && chat.store.branch.at(-1)?.id === eventId} .isPending=${chat.asking.pending !== null} .models=${chat.choice.models}></headrace-assistant-message>`;
 }
 
 function onItsWay(chat: Chat, pending: Pending): TemplateResult {

@@ -82,14 +82,14 @@ export class UserMessage extends Element {
       event.stopPropagation();
       void this.#leave();
     }
-    if (isSendKey(event, this.chat.settings.send_key)) this.#save(event);
+    if (isSendKey(event, this.chat.settings.values.send_key)) this.#save(event);
   }
 
   #save(event: Event): void {
     event.preventDefault();
     const text = this.querySelector("textarea")?.value.trim() ?? "";
     void this.#leave();
-    if (text !== "" && text !== this.message.text) void this.chat.edit(this.message, text);
+    if (text !== "" && text !== this.message.text) void this.chat.asking.edit(this.message, text);
   }
 }
 

@@ -20,7 +20,7 @@ export class SettingsView extends Element {
 
   override render(): TemplateResult {
     const { chat } = this;
-    const { theme = "system", language = "auto", send_key: sendKey = "enter", instructions = "" } = chat.settings;
+    const { theme = "system", language = "auto", send_key: sendKey = "enter", instructions = "" } = chat.settings.values;
     return html`<form class="settings-form" @submit=${(event: Event) => event.preventDefault()}>
       <fieldset><legend>${t.appearance}</legend>
         ${this.#select("theme", t.theme, Object.entries(t.themes), theme)}
@@ -90,7 +90,7 @@ export class SettingsView extends Element {
   }
 
   #save(change: Partial<Record<keyof UserSettings, string | null>>): void {
-    void this.#run(() => this.chat.set(change));
+    void this.#run(() => this.chat.settings.change(change));
   }
 
   async #run(work: () => Promise<void>): Promise<void> {
