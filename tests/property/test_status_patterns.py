@@ -1,5 +1,6 @@
 """Patterns of status phrases that are written for speed find what their plain forms find."""
 
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
 import re
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headrace.status import phrase
 from headrace.status.languages import ENGLISH
 from headrace.status.phrase import clean
 from headrace.status.sentence import SentenceReader
@@ -110,6 +112,12 @@ ANNOUNCEMENTS = [ENGLISH.opening, ENGLISH.inner, ENGLISH.joined]
 PLAIN_STOP = re.compile(
     r"[,;()\[\]{}<>|\"“”=$\\→—…]|:(?!//)|(?<=\s)[-–]+\s|[!?](?=\s|$)|\.(?=\.|\s*$)"
 )
+PLAIN_QUOTED = re.compile(
+    r"`[^`]*`?"
+    r'|"[^"]*"?'
+    r"|“[^”]*”?|「[^」]*」?|『[^』]*』?|«[^»]*»?"
+    r"|(?<!\w)['‘][^'’\n]*(?:['’]\w[^'’\n]*)*['’](?!\w)"
+)
 
 
 def make_greedy(pattern: re.Pattern[str]) -> re.Pattern[str]:
@@ -138,6 +146,13 @@ def test_a_phrase_stops_where_the_plain_pattern_does(text: str) -> None:
     assert ENGLISH.stop.findall(text) == PLAIN_STOP.findall(text)
     found = [match.span() for match in ENGLISH.stop.finditer(text)]
     assert found == [match.span() for match in PLAIN_STOP.finditer(text)]
+
+
+@settings(max_examples=500)
+@given(st.text(alphabet="ab é\n.`\"“”「」『』«»'‘’"))
+def test_quotations_are_those_of_the_plain_pattern(text: str) -> None:
+    found = [match.span() for match in phrase._QUOTED.finditer(text)]
+    assert found == [match.span() for match in PLAIN_QUOTED.finditer(text)]
 
 
 @given(SENTENCES)

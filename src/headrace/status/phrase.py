@@ -8,11 +8,13 @@ from headrace.status.languages import LANGUAGES, Language, language_of
 
 # Placeholder for quoted text and code: never matches, and never ends a phrase.
 _HIDDEN = "\ue000"
+# The pattern begins with a character class, which makes the search fast.
 _QUOTED = re.compile(
-    r"`[^`]*`?"
-    r'|"[^"]*"?'
-    r"|“[^”]*”?|「[^」]*」?|『[^』]*』?|«[^»]*»?"
-    r"|(?<!\w)['‘][^'’\n]*(?:['’]\w[^'’\n]*)*['’](?!\w)"
+    r"[`\"“「『«'‘](?:"
+    r"(?<=`)[^`]*`?"
+    r'|(?<=")[^"]*"?'
+    r"|(?<=“)[^”]*”?|(?<=「)[^」]*」?|(?<=『)[^』]*』?|(?<=«)[^»]*»?"
+    r"|(?<=['‘])(?<!\w.)[^'’\n]*(?:['’]\w[^'’\n]*)*['’](?!\w))"
 )
 _MARKUP = str.maketrans("", "", "*`#~")
 _BLANKS = str.maketrans({"’": "'", "\t": " ", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
