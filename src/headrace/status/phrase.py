@@ -8,11 +8,13 @@ from headrace.status.languages import LANGUAGES, Language, language_of
 
 # Placeholder for quoted text and code: never matches, and never ends a phrase.
 _HIDDEN = "\ue000"
+# The pattern begins with a character class, which makes the search fast.
 _QUOTED = re.compile(
-    r"`[^`]*`?"
-    r'|"[^"]*"?'
-    r"|“[^”]*”?|「[^」]*」?|『[^』]*』?|«[^»]*»?"
-    r"|(?<!\w)['‘][^'’\n]*(?:['’]\w[^'’\n]*)*['’](?!\w)"
+    r"[`\"“「『«'‘](?:"
+    r"(?<=`)[^`]*`?"
+    r'|(?<=")[^"]*"?'
+    r"|(?<=“)[^”]*”?|(?<=「)[^」]*」?|(?<=『)[^』]*』?|(?<=«)[^»]*»?"
+    r"|(?<=['‘])(?<!\w.)[^'’\n]*(?:['’]\w[^'’\n]*)*['’](?!\w))"
 )
 _MARKUP = str.maketrans("", "", "*`#~")
 _BLANKS = str.maketrans({"’": "'", "\t": " ", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
@@ -40,18 +42,12 @@ def find_phrase(sentence: str, *, is_quoted: bool = False) -> str | None:
     if len(low) != len(sentence):
         # Some letters grow in lower case, but positions have to stay the same.
         low = sentence
-    return _find_announcement(
-        sentence, _hide_quotes(low, is_quoted=is_quoted), language_of(sentence)
-    )
-
-
-def _hide_quotes(text: str, *, is_quoted: bool) -> str:
     if is_quoted:
-        return _QUOTED.sub(_hide, f'"{text}')[1:]
-    # Most sentences quote nothing, and these tests are ten times faster than the pattern.
-    may_quote = '"' in text or "'" in text or "`" in text
-    may_quote = may_quote or (not text.isascii() and _has_quote(text) is not None)
-    return _QUOTED.sub(_hide, text) if may_quote else text
+        low = _QUOTED.sub(_hide, f'"{low}')[1:]
+    elif '"' in low or "'" in low or "`" in low or (not low.isascii() and _has_quote(low)):
+        # Most sentences quote nothing, and these tests are ten times faster than the pattern.
+        low = _QUOTED.sub(_hide, low)
+    return _find_announcement(sentence, low, language_of(sentence))
 
 
 def _hide(match: re.Match[str]) -> str:
@@ -106,7 +102,9 @@ def _trim(sentence: str, low: str, start: int, language: Language) -> str | None
 
 def clean(text: str) -> str:
     """Remove markup and collapse whitespace."""
-    return " ".join(text.translate(_MARKUP).split()).strip(_EDGES)
+    if "*" in text or "`" in text or "#" in text or "~" in text:
+        text = text.translate(_MARKUP)
+    return " ".join(text.split()).strip(_EDGES)
 
 
 def shorten(text: str, language: Language) -> str:

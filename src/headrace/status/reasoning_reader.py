@@ -46,24 +46,22 @@ class ReasoningReader:
 
     @property
     def takes_plain(self) -> bool:
-        """Whether a delta in which `find_mark` finds nothing may be passed to `skip()`."""
-        return not self._markers.is_busy and self._sentences.needs_mark
+        """Whether the next deltas may be fed together, up to one with a mark that is not a stop at
+        its end. Until then `feed()` would return their text, and no status."""
+        return not self._markers.is_busy and not self._sentences.ends_if_space
 
-    def skip(self, text: str) -> None:
-        """Take one or more deltas without a mark, if `takes_plain`. `feed()` would return the same
-        text, and no status."""
-        self._markers.pass_on(text)
-        self._sentences.skip(text)
+    def feed(self, text: str, start: int = 0) -> tuple[str, StatusChanged | None]:
+        """Read a delta; return its text without markers, and the best status or None.
 
-    def feed(self, text: str) -> tuple[str, StatusChanged | None]:
-        """Read a delta; return its text without markers, and the best status or None."""
+        `text[:start]` has no mark: it is of earlier deltas, collected while `takes_plain`.
+        """
         markers = self._markers
         if not markers.is_busy and "[" not in text and "`" not in text:
             if text.isspace():
                 markers.pass_on(text)
             else:
                 markers.last = text
-            sentences = self._sentences.feed(text)
+            sentences = self._sentences.feed(text, start)
             return text, self._best(sentences) if sentences else None
         text, marked = markers.feed(text)
         status = self._best(self._sentences.feed(text)) if text else None
@@ -103,16 +101,12 @@ class ReasoningReader:
             return None
         found = _title(sentence) if "**" in text or "#" in text else None
         if found is None:
-            found = self._natural(sentence)
+            if not sentence.is_whole or len(text) > MAX_CHARS:
+                text = text[:MAX_CHARS].rpartition(" ")[0]
+            phrase = find_phrase(text, is_quoted=self._is_quoted)
+            found = None if phrase is None else StatusChanged(phrase, "natural")
         self._follow_quotes(sentence)
         return found
-
-    def _natural(self, sentence: Sentence) -> StatusChanged | None:
-        text = sentence.text
-        if not sentence.is_whole or len(text) > MAX_CHARS:
-            text = text[:MAX_CHARS].rpartition(" ")[0]
-        phrase = find_phrase(text, is_quoted=self._is_quoted)
-        return None if phrase is None else StatusChanged(phrase, "natural")
 
     def _follow_quotes(self, sentence: Sentence) -> None:
         """Track open quotations, which may span sentences but not lines."""

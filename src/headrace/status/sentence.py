@@ -11,21 +11,22 @@ import msgspec
 
 MAX_CHARS = 200
 """How many characters are kept of the start of a sentence, and again of its end."""
+_MAX_KEPT_CHARS = 2 * MAX_CHARS
 _find_boundary = re.compile(r"[.!?\n。！？]").search
-_MARKS = ".!?"
+STOPS = ".!?"
+"""Marks that end a sentence only if whitespace follows."""
 _AFTER_MARKS = ".!?\"'”’)*]"
 # The pattern begins with the mark, so that the search looks for one of a few characters. A run of
 # marks is matched once, from its first: otherwise a thousand dots would take a million steps.
-_END = re.compile(
+_find_end = re.compile(
     r"[.!?。！？\n](?:"
     r"(?<=\n)"
     r"|(?<=[。！？])[。！？]*+[”」』\"]?"
     r"|(?<=[.!?])(?<![.!?].)"
-    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\bcf\.)(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)"
-    r"(?<!\bSt\.)(?<!\bapprox\.)(?<!\bU\.S\.)(?<!\n\d\.)(?<!\n\d\d\.)(?<!\*\*\d\.)(?<!\*\*\d\d\.)"
-    r"(?<!# \d\.)"
+    r"(?<!\b(?:vs|cf|Dr|Mr|Ms|St)\.)(?<!\b(?:e\.g|i\.e|U\.S)\.)(?<!\bapprox\.)"
+    r"(?<!\n\d\.)(?<!(?:\n\d|\*\*|# )\d\.)(?<!\*\*\d\d\.)"
     r"[.!?]*+[\"'”’)*\]]*+(?:\n|(?=\s)))"
-)
+).search
 
 
 class Sentence(msgspec.Struct, frozen=True, gc=False):
@@ -48,34 +49,25 @@ class SentenceReader:
         self._chars = 1
         self._is_whole = True
         self._begins_line = True
-        self._ends_if_space = False
+        self.ends_if_space = False
+        """Whether a sentence ends here if the next character is a space."""
         # Where the search for an end begins: there is none in the text before.
         self._search_from = 1
 
-    @property
-    def needs_mark(self) -> bool:
-        """Whether no sentence ends before the next mark: text without one may be skipped."""
-        return not self._ends_if_space
-
-    def skip(self, text: str) -> None:
-        """Take text without a mark, if `needs_mark`: no sentence ends in it."""
+    def feed(self, text: str, start: int = 0) -> list[Sentence]:
+        """Return the sentences that this delta completes. There is no mark in `text[:start]`, which
+        is 0 if `ends_if_space`."""
+        if not self.ends_if_space:
+            self._search_from = self._chars + start
         self._pieces.append(text)
         self._chars += len(text)
-        self._wait()
-
-    def feed(self, text: str) -> list[Sentence]:
-        """Return the sentences that this delta completes."""
-        if not self._ends_if_space:
-            self._search_from = self._chars
-        self._pieces.append(text)
-        self._chars += len(text)
-        if not self._ends_if_space:
-            boundary = _find_boundary(text)
+        if not self.ends_if_space:
+            boundary = _find_boundary(text, start)
             if boundary is None:
                 return self._wait()
-            if boundary.end() == len(text) and boundary[0] in _MARKS:
+            if boundary.end() == len(text) and boundary[0] in STOPS:
                 # Only the next character tells a full stop from a decimal point.
-                self._ends_if_space = True
+                self.ends_if_space = True
                 return self._wait()
         elif not text.strip(_AFTER_MARKS):
             return self._wait()
@@ -94,27 +86,30 @@ class SentenceReader:
     def _cut(self, text: str) -> list[Sentence]:
         sentences: list[Sentence] = []
         start = 1
-        for end in _END.finditer(text, self._search_from):
-            is_line = end[0][-1] == "\n"
-            sentences.append(self._sentence(text[start : end.end()], ends_line=is_line))
-            start = end.end()
-        self._ends_if_space = text[-1] in _AFTER_MARKS
+        end = _find_end(text, self._search_from)
+        while end is not None:
+            stop = end.end()
+            sentences.append(self._sentence(text[start:stop], ends_line=text[stop - 1] == "\n"))
+            start = stop
+            end = _find_end(text, start)
+        self.ends_if_space = text[-1] in _AFTER_MARKS
         self._keep(text[start - 1 :])
         return sentences
 
     def _keep(self, text: str) -> None:
-        if len(text) > 2 * MAX_CHARS:
+        if len(text) > _MAX_KEPT_CHARS:
             text = text[0] + self._bound(text[1:])
         self._pieces, self._chars, self._search_from = [text], len(text), 1
 
     def _bound(self, text: str) -> str:
-        if len(text) <= 2 * MAX_CHARS:
+        if len(text) <= _MAX_KEPT_CHARS:
             return text
         self._is_whole = False
         return text[:MAX_CHARS] + text[-MAX_CHARS:]
 
     def _sentence(self, text: str, *, ends_line: bool) -> Sentence:
-        text = self._bound(text)
+        if len(text) > _MAX_KEPT_CHARS:
+            text = self._bound(text)
         sentence = Sentence(text, self._begins_line, ends_line, self._is_whole)
         self._begins_line, self._is_whole = ends_line, True
         return sentence

@@ -21,6 +21,7 @@ from headrace.projections.thinking.tool_calls import ThinkingToolCalls
 from headrace.status.answer_text import AnswerText
 from headrace.status.reader import StatusReader
 from headrace.status.reasoning_reader import ReasoningReader, find_mark
+from headrace.status.sentence import STOPS
 
 TextShape: TypeAlias = Literal["text_delta", "openai"]
 _SOURCES: dict[str, fr.StatusWord] = {
@@ -67,8 +68,8 @@ class ThinkingProjection:
         # The part of the latest delta. The next delta nearly always belongs to it too.
         self._part = -1
         self._thinking: ReasoningReader | None = None
-        # The part whose next delta needs no more than its frame if it has no mark, or -1; and such
-        # deltas, which are read together.
+        # The part whose next delta needs no more than its frame if no sentence ends in it, or -1;
+        # and such deltas, which are read together.
         self._plain_part = -1
         self._words: list[str] = []
         # The texts that are shown, by part.
@@ -89,20 +90,26 @@ class ThinkingProjection:
         """Return the frames of the next record."""
         event = record.event
         if type(event) is ReasoningDelta and event.part == self._plain_part and not record.path:
-            # Fast path: one more word of a sentence. Five of six deltas of reasoning end here.
+            # Fast path: one more word of a sentence. Nine of ten deltas of reasoning end here.
             text = event.text
-            if find_mark(text) is None and text and len(self._words) < _MAX_WORDS:
+            mark = find_mark(text)
+            # Whether a stop at the end of a text ends a sentence, the next delta tells.
+            is_plain = mark is None or (mark.end() == len(text) and mark[0] in STOPS)
+            if is_plain and text and len(self._words) < _MAX_WORDS:
+                if mark is not None:
+                    self._plain_part = -1
                 self._words.append(text)
                 self._at_ms = at_ms = record.at_ms
                 return [ThinkingDelta(text, at_ms)]
-        if self._plain_part >= 0:
-            self._leave_fast_path()
+        kind = type(event)
+        if self._words and (kind is not ReasoningDelta or record.path):
+            self._read_words()
+        self._plain_part = -1
         if record.path:
             return self._feed_nested(record)
         if self._is_over:
             return []
         self._at_ms = record.at_ms
-        kind = type(event)
         if kind is ReasoningDelta:
             self._is_step_shown = True
             return self._thought(event)  # type: ignore[arg-type]
@@ -139,19 +146,22 @@ class ThinkingProjection:
 
     def close(self) -> list[ThinkingFrame]:
         """End the stream: return the last frames, unless they were sent already."""
-        self._leave_fast_path()
+        self._read_words()
         return [] if self._is_over else self._end(None)
 
     # -- thinking
 
-    def _leave_fast_path(self) -> None:
+    def _read_words(self) -> None:
         """Read the words that took the fast path."""
-        self._plain_part = -1
-        if self._words and self._thinking is not None:
-            text = "".join(self._words)
-            self._words.clear()
-            self._thinking.skip(text)
-            self._keep_thought(text)
+        words = self._take_words()
+        if words and self._thinking is not None:
+            self._thinking.feed(words, len(words) - 1)
+            self._keep_thought(words)
+
+    def _take_words(self) -> str:
+        words = "".join(self._words)
+        self._words.clear()
+        return words
 
     def _keep_thought(self, text: str) -> None:
         """Keep text for `thinking_complete`, as far as it is shown there."""
@@ -160,26 +170,28 @@ class ThinkingProjection:
             self._thought_room -= len(text)
 
     def _thought(self, event: ReasoningDelta) -> list[ThinkingFrame]:
+        if event.part != self._part or not event.text:
+            self._read_words()
         if event.part != self._part:
             self._part, self._thinking = event.part, self._status.thought(event.part)
         if self._thinking is None:
             return []
         at_ms = self._at_ms
-        text, status = self._thinking.feed(event.text)
+        words = self._take_words() if self._words else ""
+        start = len(words) - 1 if words else 0
+        text, status = self._thinking.feed(words + event.text, start)
         begun = self._think() if self._started_ms is None else None
         self._keep_thought(text)
-        if text and status is None and begun is None and self._status.waiting is None:
-            if self._thinking.takes_plain:
-                self._plain_part = event.part
-            return [ThinkingDelta(text, at_ms)]
-        said = self._status.take_due(at_ms)
-        if status is not None:
-            said += self._status.show(status, at_ms)
-        return [
-            *(begun or ()),
-            *([ThinkingDelta(text, at_ms)] if text else ()),
-            *(fr.Status(one.text, _SOURCES[one.source], at_ms) for one in said),
-        ]
+        text = text[len(words) :]
+        frames: list[ThinkingFrame] = [ThinkingDelta(text, at_ms)] if text else []
+        if status is not None or self._status.waiting is not None:
+            said = self._status.take_due(at_ms)
+            if status is not None:
+                said += self._status.show(status, at_ms)
+            frames += [fr.Status(one.text, _SOURCES[one.source], at_ms) for one in said]
+        if self._thinking.takes_plain and self._status.waiting is None:
+            self._plain_part = event.part
+        return frames if begun is None else [*begun, *frames]
 
     def _think(self) -> list[ThinkingFrame]:
         """Start thinking, unless it is open."""

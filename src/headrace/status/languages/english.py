@@ -74,7 +74,7 @@ _ANNOUNCEMENTS = announcements(
         r"(?:(?:okay|ok|so|now|well|hmm+|wait|alright|right|but|and|however|first|firstly|second"
         r"|secondly|third|thirdly|next|then|finally|lastly|also|actually|again|instead|therefore"
         r"|thus|hence|alternatively|oh|yes|no wait|let's see|to start|to begin(?: with)?|for now"
-        r"|here|in this case|after (?:that|this)|step \d+)\b[,.:…!]*(?: -)?\s*){0,4}"
+        r"|here|in this case|after (?:that|this)|step \d+)\b[,.:…!]*+(?: -)?+\s*+){0,4}"
     ),
     families=(
         rf"{_SOON} +{_HOW}([a-z][\w'-]*\b.*)",
@@ -90,11 +90,11 @@ _ANNOUNCEMENTS = announcements(
 ENGLISH = Language(
     name="en",
     script=re.compile(r"[A-Za-z]{2}"),
-    opening=re.compile(r"\W*" + _ANNOUNCEMENTS),
+    opening=re.compile(r"\W*+" + _ANNOUNCEMENTS),
     # The pattern begins with a small character class, which makes the search fast.
-    inner=re.compile(r"[,;—–…]\s+" + _ANNOUNCEMENTS),
+    inner=re.compile(r"[,;—–…]\s++" + _ANNOUNCEMENTS),
     conjunctions=(" so ", " and ", " but ", " - "),
-    joined=re.compile(r"\s(?:so|and|but|-) +" + _ANNOUNCEMENTS),
+    joined=re.compile(r"\s(?:so|and|but|-) ++" + _ANNOUNCEMENTS),
     refused=re.compile(
         r"(?:not|never|be|been|have|had|need|know|end up|get to|say|proceed|do (?:that|this|it)"
         r"|keep it|go with (?:that|this|it)|think (?:again|harder|carefully|step by step"
@@ -106,7 +106,11 @@ ENGLISH = Language(
     ),
     supposes=re.compile(r"\W*(?:if|unless|suppose|imagine)\b"),
     asks=("?",),
-    stop=re.compile(r"[,;()\[\]{}<>|\"“”=$\\→—…]|:(?!//)|(?<=\s)[-–]+\s|[!?](?=\s|$)|\.(?=\.|\s*$)"),
+    # This one too begins with a character class.
+    stop=re.compile(
+        r"[,;()\[\]{}<>|\"“”=$\\→—…:–!?.-]"
+        r"(?:(?<![:–!?.-])|(?<=:)(?!//)|(?<=\s[–-])[–-]*+\s|(?<=[!?])(?=\s|$)|(?<=\.)(?=\.|\s*$))"
+    ),
     dangling=re.compile(
         r"(?:[\s,;:'’-]|\b(?:the|a|an|of|to|and|or|in|on|at|for|with|that|is|are|if|by|from|as|into"
         r"|its|their|his|her|my|our|your|this|these|those|whether|which|when|where|how|what|why"
