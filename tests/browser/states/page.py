@@ -148,7 +148,8 @@ def timeline(talk: Talk) -> None:
 def chinese(talk: Talk) -> None:
     """The page and its settings in Chinese."""
     talk.ask("What is 12 * 34?")
-    talk.page.evaluate("() => document.querySelector('headrace-chat').chat.set({ language: 'zh' })")
+    in_chinese = "document.querySelector('headrace-chat').chat.settings.change({ language: 'zh' })"
+    talk.page.evaluate(in_chinese)
     talk.page.locator(".new", has_text="新对话").wait_for(state="attached")
     talk.page.keyboard.press("Control+,")
     talk.page.get_by_role("dialog", name="设置").wait_for()
