@@ -19,10 +19,12 @@ from headrace.testing import call, say, turn
 from headrace.transport.retry import NEVER
 from tests.server.serving import Served, served
 from tests.server.test_input_requests import (
+    BRIEF_S,
     ask,
     paying,
     post,
     read_requests,
+    wait_until_expired,
     wait_until_over,
     wait_until_suspended,
 )
@@ -173,13 +175,13 @@ def test_a_message_queued_at_the_moment_of_the_end_is_asked(tmp_path: Path) -> N
 
 def test_an_answer_after_the_request_has_expired_is_refused(tmp_path: Path) -> None:
     paid: list[int] = []
-    limits = headrace.RunLimits(input_timeout_s=0.3)
+    limits = headrace.RunLimits(input_timeout_s=BRIEF_S)
 
     async def main() -> None:
         async with served(paying(paid, limits=limits), tmp_path) as site:
             run_id, event_id = await ask(site)
             (request,) = await read_requests(site, run_id)
-            await asyncio.sleep(0.4)
+            await wait_until_expired(request)
             path = f"/api/runs/{run_id}/requests/{request['request_id']}"
             status, body = await post(site, path, {"decision": "accepted"})
             assert (status, body["error"]["decision"]) == (409, "expired")
@@ -378,14 +380,14 @@ def test_an_answer_counts_by_the_time_at_which_it_was_stored(tmp_path: Path, is_
     """The other APIs store answers without a look at the time; and the run may get one only after
     the request has expired."""
     paid: list[int] = []
-    limits = headrace.RunLimits(input_timeout_s=0.2)
+    limits = headrace.RunLimits(input_timeout_s=BRIEF_S)
 
     async def main() -> None:
         async with served(paying(paid, limits=limits), tmp_path) as site:
             run_id, event_id = await ask(site)
             row = await site.service.store.find_run("local", run_id)
             (request,) = await read_requests(site, run_id)
-            await asyncio.sleep(0.3)
+            await wait_until_expired(request)
             entry = InboxEntry(
                 id="ent_1",
                 run_id=run_id,
