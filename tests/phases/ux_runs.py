@@ -65,6 +65,7 @@ class _Turn:
         self._prose: dict[int, tuple[str, int]] = {}
         self._ended: list[int] = []
         self._calls: dict[int, tuple[str, str]] = {}
+        self._begun = 0
         self.ours: list[str] = []
 
     def _place(self, output: int) -> dict[str, Any]:
@@ -110,7 +111,9 @@ class _Turn:
             tool, executor, data = self._draw(CALLS)
             if executor == "client" and any(who == "client" for _, who in self._calls.values()):
                 return
-            call_id = f"c{self._draw(st.integers(0, 1))}_{len(self.ours) + len(self._calls)}"
+            # As from the ledger: no two calls of a turn share an id.
+            call_id = f"c{self._draw(st.integers(0, 1))}_{self._begun}"
+            self._begun += 1
             place = self._place(output)
             self._calls[self.part] = (call_id, executor)
             self.events.append(
