@@ -13,6 +13,9 @@ from opentelemetry.sdk.trace import Span, Tracer
 from headrace import Agent
 from headrace.engine import Middleware
 from headrace.engine.middleware import middleware
+from headrace.events import Record
+from headrace.telemetry.measurement import MAX_GAPS
+from headrace.telemetry.span_builder import SpanBuilder, SpanChange
 from headrace.testing import ScriptedTransport, say, turn, usage
 from tests.otel.traced import Traces
 
@@ -64,15 +67,15 @@ def test_the_calls_of_a_turn_do_not_grow_with_its_deltas(monkeypatch: pytest.Mon
     assert {name: counted[name] for name in spans} == spans
     assert "set_attribute" not in counted
     # The durations of the run and the request, two first words, two counts of tokens, and gaps.
-    assert counted["record"] <= 40
+    assert counted["record"] <= 8 + MAX_GAPS
 
 
 def test_the_gaps_that_are_counted_are_spread_over_the_answer() -> None:
-    for deltas, expected in ((10, 9), (500, 32)):
+    for deltas, expected in ((10, 9), (500, MAX_GAPS)):
         traces = Traces()
         complete(deltas, traces)
         (gaps,) = traces.metrics()["gen_ai.client.operation.time_per_output_chunk"]
-        assert expected <= gaps.count <= min(expected + 1, 32)
+        assert expected <= gaps.count <= min(expected + 1, MAX_GAPS)
         assert gaps.max == pytest.approx(gaps.min)
 
 
@@ -90,3 +93,20 @@ def test_the_hooks_of_a_class_are_looked_up_once(monkeypatch: pytest.MonkeyPatch
     for _ in range(3):
         Agent(MODEL, middleware=[Observer()])
     assert looked_up == [Observer]
+
+
+def test_more_deltas_of_a_part_are_not_read_as_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    fed: list[str] = []
+    feed = SpanBuilder.feed
+
+    def count(self: SpanBuilder, record: Record) -> list[SpanChange]:
+        fed.append(type(record.event).__name__)
+        return feed(self, record)
+
+    monkeypatch.setattr(SpanBuilder, "feed", count)
+    traces = Traces()
+    complete(500, traces)
+    assert fed.count("TextDelta") == 1
+    # Their times count all the same.
+    (gaps,) = traces.metrics()["gen_ai.client.operation.time_per_output_chunk"]
+    assert gaps.count == MAX_GAPS

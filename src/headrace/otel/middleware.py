@@ -78,8 +78,8 @@ class OpenTelemetry(Middleware):
                 # The run around it records what its sub-agents do.
                 return
             tracker = self._find_tracker(run)
-        elif record.at_ms == tracker.quiet_ms and type(record.event) is tracker.quiet_kind:
-            # One of many deltas in the same millisecond.
+        elif type(record.event) is tracker.repeated_kind and not record.path:
+            tracker.repeat(record.at_ms)
             return
         if tracker.is_broken:
             return

@@ -39,10 +39,10 @@ class RunTracker:
         self._lost: list[Span] = []
         self._last: TraceIds | None = None
         self._was_traced = False
-        self.quiet_kind: type[Any] | None = None
-        """Kind of the deltas that tell nothing new in the millisecond `quiet_ms`. A record that
-        changes a span ends that, so they are deltas of the same turn."""
-        self.quiet_ms = -1
+        self.repeated_kind: type[Any] | None = None
+        """Kind of the delta before, or None after a record of another kind. More of them are for
+        `repeat()`."""
+        self._answer: Span | None = None
         self.is_broken = False
         """Whether an error has ended the recording of this run."""
 
@@ -91,12 +91,19 @@ class RunTracker:
         if kind not in SPAN_TYPES:
             return
         changes = self._builder.feed(record)
+        self.repeated_kind = self._answer = None
         if kind in DELTA_TYPES and not record.path and self._content is None:
-            self.quiet_kind, self.quiet_ms = kind, record.at_ms
-        else:
-            self.quiet_ms = -1
+            self._answer = self._builder.find_answer()
+            self.repeated_kind = None if self._answer is None else kind
         if changes:
             self._apply(changes)
+
+    def repeat(self, at_ms: int) -> None:
+        """Take one more delta like the one before, of which only the time is new."""
+        answer = self._answer
+        if answer is not None and at_ms > answer.last_chunk_ms:
+            answer.note_chunk(at_ms)
+            self._builder.last_ms = at_ms
 
     def _apply(self, changes: list[SpanChange]) -> None:
         recorder = self._recorder

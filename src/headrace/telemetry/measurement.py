@@ -18,7 +18,7 @@ _CHAT = (
 )
 _TOOL = (names.TOOL_NAME, names.TOOL_TYPE)
 _AGENT = (names.PROVIDER, names.REQUEST_MODEL, names.AGENT_NAME)
-MAX_GAPS = 32
+MAX_GAPS = 16
 """Most gaps between the chunks of one response that are counted."""
 
 

@@ -68,6 +68,16 @@ class Span:
         """Whether the operation is a request to another service."""
         return self.operation == "chat"
 
+    def note_chunk(self, at_ms: int) -> None:
+        """Note that a chunk of the response has arrived. What arrives in the same millisecond is
+        one chunk."""
+        if at_ms > self.last_chunk_ms:
+            if self.first_chunk_ms is not None:
+                if self.chunk_gaps_ms is None:
+                    self.chunk_gaps_ms = []
+                self.chunk_gaps_ms.append(at_ms - self.last_chunk_ms)
+            self.last_chunk_ms = at_ms
+
     def set(self, name: str, value: Any) -> None:
         """Set an attribute, unless the value is None or empty."""
         if value is not None and value not in _EMPTY:

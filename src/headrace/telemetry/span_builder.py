@@ -83,6 +83,11 @@ class SpanBuilder:
         self._end_stretch(self.last_ms, error)
         return self._take_changes()
 
+    def find_answer(self) -> Span | None:
+        """Return the span of the request that is being answered, or None. Not of a sub-agent."""
+        agent = self._agents.get(())
+        return None if agent is None else agent.chat
+
     def begin_turn(self, path: _Path) -> tuple[Span | None, list[SpanChange]]:
         """Return the span of the request that is about to be sent, and the changes if it had to be
         started: a run that is resumed asks again without a record."""

@@ -12,14 +12,8 @@ from headrace.usage import Usage
 
 
 def note_chunk(chat: Span, kind: type[Any], at_ms: int) -> None:
-    """Note that output of this kind has arrived. What arrives in the same millisecond is one
-    chunk."""
-    if at_ms > chat.last_chunk_ms:
-        if chat.first_chunk_ms is not None:
-            if chat.chunk_gaps_ms is None:
-                chat.chunk_gaps_ms = []
-            chat.chunk_gaps_ms.append(at_ms - chat.last_chunk_ms)
-        chat.last_chunk_ms = at_ms
+    """Note that output of this kind has arrived."""
+    chat.note_chunk(at_ms)
     if kind is TextDelta and chat.first_text_ms is None:
         chat.first_text_ms = at_ms
         chat.set(names.FIRST_TEXT, (at_ms - chat.start_ms) / 1000)
