@@ -13,8 +13,9 @@ from tests.browser.talk import Talk, script
 
 PARAGRAPHS = "".join(f"Paragraph {number} has *some* words in it.\n\n" for number in range(300))
 DELTA_CHARS = 16
-NEAR_BLOCKS = 121
-"""Blocks that the browser lays out in each text: three pages of 40, and the one that is written."""
+BLOCKS_A_PAGE = 40
+NEAR_BLOCKS = 3 * BLOCKS_A_PAGE + 1
+"""Blocks that the browser lays out in each text: three pages, and the one that is written."""
 
 _COUNT = script("count")
 _COUNTED = script("counted")
@@ -62,5 +63,7 @@ def test_a_long_stream_is_read_once_a_drawing_and_makes_each_block_once(
     assert counted["reads"] <= 2 * drawings + 10, "text is collected until it can be drawn"
     assert counted["blocks"] == 600
     assert counted["made"] <= 600 + 2, "and the open end of each text, which is drawn in place"
+    pages = 2 * 600 / BLOCKS_A_PAGE
+    assert counted["insertions"] <= drawings + pages, "blocks of one drawing are added together"
     assert max(counted["near"]) <= NEAR_BLOCKS
     assert counted["stepStyles"] <= 2, "styles of the steps are set when they change"

@@ -1,7 +1,7 @@
 // Counts what a stream does to the page, in window.counts.
 () => {
   const { chat, shadowRoot } = document.querySelector("headrace-chat");
-  const counts = { reads: 0, drawings: 0, stepStyles: 0, made: new Set(), isWritten: false };
+  const counts = { reads: 0, drawings: 0, stepStyles: 0, insertions: 0, made: new Set(), isWritten: false };
   window.counts = counts;
   const read = () => {
     const text = chat.bus.draft(chat.streamingId)?.segments.at(-1).text;
@@ -14,7 +14,9 @@
     if (changes.some(({ target }) => target.closest("headrace-markdown"))) counts.drawings += 1;
     for (const { type, target, addedNodes } of changes) {
       if (type === "attributes" && target.localName === "headrace-steps-panel") counts.stepStyles += 1;
-      for (const one of addedNodes) if (one.className === "block") counts.made.add(one);
+      const blocks = [...addedNodes].filter((one) => one.className === "block");
+      if (blocks.length > 0) counts.insertions += 1;
+      for (const one of blocks) counts.made.add(one);
     }
   }).observe(shadowRoot, { subtree: true, childList: true, attributeFilter: ["style"] });
 }

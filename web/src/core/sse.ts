@@ -16,7 +16,8 @@ export class SSEReader {
     if (this.#endedWithReturn && piece.startsWith("\n")) piece = piece.slice(1);
     if (piece === "") return [];
     this.#endedWithReturn = piece.endsWith("\r");
-    const lines = piece.split(/\r\n|\n|\r/);
+    // Splitting by an expression takes several times as long.
+    const lines = piece.includes("\r") ? piece.split(/\r\n|\n|\r/) : piece.split("\n");
     lines[0] = this.#rest + (lines[0] ?? "");
     this.#rest = lines.pop() ?? "";
     const events: SSEEvent[] = [];
@@ -28,7 +29,7 @@ export class SSEReader {
     if (line === "") return this.#end(events);
     const colon = line.indexOf(":");
     const name = colon < 0 ? line : line.slice(0, colon);
-    const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+    const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
     if (name === "data") this.#data.push(value);
     else if (name === "id") this.#id = value;
   }

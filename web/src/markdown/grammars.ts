@@ -33,6 +33,59 @@ const languages = {
   lua, makefile, php, python, r, ruby, rust, sql, swift, typescript, xml, yaml,
 };
 
-for (const [name, language] of Object.entries(languages)) hljs.registerLanguage(name, language);
+type Name = keyof typeof languages;
+
+/** Other names of the languages, as their grammars declare them. They are needed before a grammar is made. */
+const ALIASES: Partial<Record<Name, string>> = {
+  bash: "sh zsh",
+  c: "h",
+  cpp: "cc c++ h++ hpp hh hxx cxx",
+  csharp: "cs c#",
+  diff: "patch",
+  dockerfile: "docker",
+  go: "golang",
+  haskell: "hs",
+  ini: "toml",
+  java: "jsp",
+  javascript: "js jsx mjs cjs",
+  json: "jsonc json5",
+  kotlin: "kt kts ktm ktx",
+  lua: "pluto",
+  makefile: "mk mak make",
+  python: "py gyp ipython",
+  ruby: "rb gemspec podspec thor irb",
+  rust: "rs",
+  typescript: "ts tsx mts cts",
+  xml: "html xhtml rss atom xjb xsd xsl plist wsf svg",
+  yaml: "yml",
+};
+
+/** Languages that a language contains. */
+const INNER: Partial<Record<Name, readonly Name[]>> = {
+  dockerfile: ["bash"],
+  javascript: ["xml", "css"],
+  typescript: ["xml", "css"],
+  xml: ["css", "javascript"],
+  yaml: ["ruby"],
+};
+
+/** Make the grammar of a language when it is first needed, because making all of them takes longer than a frame. Returns
+ * whether there is one. */
+export function hasGrammar(language: string): boolean {
+  const name = nameOf(language);
+  if (name) register(name);
+  return name !== undefined;
+}
+
+function nameOf(language: string): Name | undefined {
+  if (Object.hasOwn(languages, language)) return language as Name;
+  return (Object.keys(ALIASES) as Name[]).find((name) => ALIASES[name]?.split(" ").includes(language));
+}
+
+function register(name: Name): void {
+  if (hljs.getLanguage(name)) return;
+  hljs.registerLanguage(name, languages[name]);
+  for (const inner of INNER[name] ?? []) register(inner);
+}
 
 export { hljs };

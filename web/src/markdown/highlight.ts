@@ -8,14 +8,14 @@ const SPANS = /^[^<]*(?:<(?:span class="[\w -]*"|\/span)>[^<]*)*$/;
 
 /** Load the languages. The returned function gives code as safe HTML, or null if its language is unknown or missing. */
 export async function loadHighlighter(): Promise<(code: string, language: string) => string | null> {
-  const { hljs } = await import("./grammars.js");
-  return (code, language) => colored(hljs, code, language);
+  const grammars = await import("./grammars.js");
+  return (code, language) => colored(grammars, code, language);
 }
 
-type Grammars = (typeof import("./grammars.js"))["hljs"];
+type Grammars = typeof import("./grammars.js");
 
-function colored(hljs: Grammars, code: string, language: string): string | null {
-  if (code.length > MAX_CHARS || !hljs.getLanguage(language)) return null;
+function colored({ hljs, hasGrammar }: Grammars, code: string, language: string): string | null {
+  if (code.length > MAX_CHARS || !hasGrammar(language)) return null;
   const html = hljs.highlight(code, { language, ignoreIllegals: true }).value;
   return SPANS.test(html) ? html : null;
 }

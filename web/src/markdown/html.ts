@@ -4,6 +4,7 @@ import { getDefaults, Lexer, type MarkedOptions, Parser, Renderer, type Token, T
 import { isCarriedPicture, safeAddress } from "./address.js";
 import { escape, escapeText } from "./escape.js";
 import { extensions } from "./extensions.js";
+import { simpleParagraph } from "./paragraph.js";
 import { t } from "../languages/language.js";
 
 /** Deeper nested quotations would break parsers. */
@@ -80,6 +81,11 @@ const options: MarkedOptions = {
 };
 
 export function toHtml(source: string): string {
+  return simpleParagraph(source) ?? parsed(source);
+}
+
+/** The same for any source, by the parser alone. */
+export function parsed(source: string): string {
   if (TOO_DEEP.test(source)) return plain(source);
   isInLink = false;
   try {

@@ -188,8 +188,12 @@ function text(view: TextView, isStored: boolean): TemplateResult {
   </div>`;
 }
 
+let format: Intl.DateTimeFormat | undefined;
+
+/** Format the time of a day. The formatter is kept, because `toLocaleTimeString` makes one for each time. */
 function clock(atMs: number): string {
-  return new Date(atMs).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  format ??= new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit" });
+  return format.format(atMs);
 }
 
 function cost(event: MessageEvent): string {

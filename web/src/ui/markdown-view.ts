@@ -42,21 +42,27 @@ export class MarkdownView extends HTMLElement {
 
   #show(blocks: readonly Block[]): void {
     if (blocks.length < this.#shown.length) this.#clear();
-    for (const [place, block] of blocks.entries()) {
-      const shown = this.#shown[place];
-      if (shown?.block === block) continue;
-      if (shown) this.#change(shown, block);
-      else this.#add(block);
+    for (const [place, shown] of this.#shown.entries()) {
+      const block = blocks[place];
+      if (block && shown.block !== block) this.#change(shown, block);
+    }
+    while (this.#shown.length < blocks.length) {
+      if (this.#shown.length === this.#pages.length * PAGE_BLOCKS) this.#turnPage();
+      this.#add(blocks.slice(this.#shown.length, this.#pages.length * PAGE_BLOCKS));
     }
   }
 
-  #add(block: Block): void {
-    const element = blockElement(block.html);
-    if (this.#shown.length === this.#pages.length * PAGE_BLOCKS) this.#turnPage();
-    this.#lastPage.insertBefore(element, this.#tail);
-    this.#shown.push({ block, element });
-    // Most blocks are plain text, and are not looked through.
-    if (/<figure|class="math"/.test(block.html)) enhance(element);
+  /** Add blocks to the last page. */
+  #add(blocks: readonly Block[]): void {
+    const elements = blockElements(blocks);
+    if (this.#tail) this.#tail.before(...elements);
+    else this.#lastPage.append(...elements);
+    for (const [place, element] of elements.entries()) {
+      const block = blocks[place]!;
+      this.#shown.push({ block, element });
+      // Most blocks are plain text, and are not looked through.
+      if (/<figure|class="math"/.test(block.html)) enhance(element);
+    }
   }
 
   /** Redraw a block whose link a later definition has changed; everything stays in place. */
@@ -127,6 +133,15 @@ function addMark(block: HTMLElement, { number, url, title }: Mark): void {
   const link = Object.assign(document.createElement("a"), { href: url.href, textContent: String(number), target: "_blank", title });
   link.rel = "noopener noreferrer nofollow";
   marks.append(link);
+}
+
+/** Return the elements of blocks, which are parsed together: that takes half of the time. */
+function blockElements(blocks: readonly Block[]): HTMLElement[] {
+  const place = document.createElement("div");
+  place.innerHTML = blocks.map(({ html }) => `<div class="block" dir="auto">${html}</div>`).join("");
+  const elements = [...place.children] as HTMLElement[];
+  // No block may reach into the next one.
+  return elements.length === blocks.length ? elements : blocks.map(({ html }) => blockElement(html));
 }
 
 /** The HTML comes from our sanitizer; nothing else is inserted this way. */

@@ -18,19 +18,22 @@ import { t } from "../languages/language.js";
 
 /** How many running tools are kept in view. */
 const MAX_KEPT = 4;
+/** How late the seconds may be, so that they are counted together with other news and not in a frame of their own. It is
+ * longer than the longest pause between two reads of a stream. */
+const LATE_MS = 200;
 
 export type PanelPhase = "live" | "writing" | "settled" | "stored";
 
 export class StepsPanel extends Element {
-  static override properties = fields("steps phase status startedAt seconds owner");
+  static override properties = fields("steps phase status startedAt owner");
   declare steps: readonly StepView[];
   declare phase: PanelPhase;
   declare status: string | undefined;
   declare startedAt: number;
   /** Name of the sub-agent whose steps these are. */
   declare owner: string | undefined;
-  declare seconds: number;
-  #timer: ReturnType<typeof setInterval> | undefined;
+  #seconds = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
   #isTall = false;
   #rows = 0;
   /** How far the reader has scrolled up in the window. Kept from events, because reading it would force a layout. */
@@ -38,22 +41,15 @@ export class StepsPanel extends Element {
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this.#stopTimer();
-  }
-
-  #stopTimer(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    clearTimeout(this.#timer);
   }
 
   override willUpdate(changed: PropertyValues): void {
-    if (this.phase === "live") this.#timer ??= setInterval(() => this.#tick(), 250);
-    else this.#stopTimer();
     // Without steps there is no window, and a new one begins at its newest step.
     if (this.steps.length === 0) this.#scrolled = 0;
     // The window does not shrink under the eyes of somebody who has scrolled up in it.
     if (changed.get("phase") === "live") this.#isTall = this.#scrolled < -8;
-    this.#tick();
+    this.#count();
   }
 
   override updated(): void {
@@ -69,8 +65,12 @@ export class StepsPanel extends Element {
     return isDone;
   }
 
-  #tick(): void {
-    this.seconds = Math.max(0, Math.floor((Date.now() - this.startedAt) / 1_000));
+  /** Count the seconds, and draw again when another one is over and nothing else was drawn. */
+  #count(): void {
+    const ms = Math.max(0, Date.now() - this.startedAt) || 0;
+    this.#seconds = Math.floor(ms / 1_000);
+    clearTimeout(this.#timer);
+    if (this.phase === "live" && this.isConnected) this.#timer = setTimeout(() => this.requestUpdate(), 1_000 - (ms % 1_000) + LATE_MS);
   }
 
   override render(): unknown {
@@ -104,7 +104,7 @@ export class StepsPanel extends Element {
     const phrases = [busy && busy !== tools.at(-1) ? t.using(toolName(busy).replaceAll("_", " ")) : (this.status ?? t.thinking)];
     return html`<div class="steps-head">
       ${repeat(phrases, (one) => one, (one) => html`<span class="phrase">${one}</span>`)}
-      <span class="seconds">${elapsed(this.seconds * 1_000)}</span>
+      <span class="seconds">${elapsed(this.#seconds * 1_000)}</span>
     </div>`;
   }
 
