@@ -126,7 +126,8 @@ soak: setup ## Run the long tests: an hour of attacks, agents with faults, mutat
 	@HEADRACE_SOAK_RUNS=$(SOAK_RUNS) $(BIN)/python -m pytest tests/engine/test_machine.py -q
 	@HEADRACE_SOAK_EXAMPLES=$(SOAK_EXAMPLES) $(BIN)/python -m pytest tests/property tests/rehearsal tests/unit tests/engine \
 	  --timeout 3600 -n $(WORKERS) -q
-	@HEADRACE_SOAK_MUTATIONS=1 $(BIN)/python -m pytest tests/mutation tests/property/test_fields.py -n $(WORKERS) -q
+	@HEADRACE_SOAK_MUTATIONS=1 $(BIN)/python -m pytest tests/mutation tests/property/test_fields.py \
+	  tests/conformance/test_json.py -n $(WORKERS) -q
 	@HEADRACE_SOAK_STREAMS=$(SOAK_STREAMS) $(BIN)/python -m pytest tests/load/test_soak.py -q -s
 	@SOAK_ATTACK_SECONDS=$(SOAK_ATTACK_SECONDS) $(BIN)/python -m pytest tests/load/test_attack.py -q
 	@HEADRACE_SOAK_KILLS=$(SOAK_KILLS) HEADRACE_SOAK_INTERLEAVINGS=$(SOAK_INTERLEAVINGS) \

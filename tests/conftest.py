@@ -43,7 +43,7 @@ ALL_ROWS = " (all rows)"
 
 # Most properties are tested for a dozen dialects, so few examples of each are enough. More in
 # `make soak`.
-EXAMPLES = int(os.environ.get("HEADRACE_SOAK_EXAMPLES", "50"))
+EXAMPLES = int(os.environ.get("HEADRACE_SOAK_EXAMPLES", "30"))
 
 # Machines under load are slow; that is no finding. The timeout of each test stands guard.
 settings.register_profile(

@@ -15,7 +15,7 @@ from tests.browser.stage import Stage, gate
 from tests.browser.talk import Talk
 
 IS_SOAK = "HEADRACE_SOAK_PAGES" in os.environ
-RELOADS = 30 if IS_SOAK else 18
+RELOADS = 30 if IS_SOAK else 12
 STREAMS = 5 if IS_SOAK else 3
 WORDS = " ".join(f"word{number}" for number in range(60))
 TEXT = f"# It is 6\n\n{WORDS}\n\n- one\n- two\n"

@@ -23,7 +23,7 @@ from tests.browser.stage import Stage
 from tests.browser.talk import Talk, script
 from tests.corpus.recorded import MANIFEST, read, rows
 
-RECORDED = int(os.environ.get("HEADRACE_SOAK_PAGES", "8"))
+RECORDED = int(os.environ.get("HEADRACE_SOAK_PAGES", "4"))
 PROVIDERS = {
     "openai-chat": "vllm:any",
     "anthropic": "anthropic:any",

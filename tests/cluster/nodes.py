@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.cluster.places import to_options
-from tests.server.server_process import ServerProcess, serve
+from tests.server.server_process import ServerProcess, fork_server
 
 LEASE_S = 1.5
 """Long enough for a busy machine, and short enough to wait for."""
@@ -16,7 +16,7 @@ LEASE_S = 1.5
 @contextmanager
 def serve_node(place: dict[str, str], data: Path, *options: str) -> Generator[ServerProcess]:
     """One server on a database."""
-    with serve(data, *options, *to_options(place), "--lease", str(LEASE_S)) as server:
+    with fork_server(data, *options, *to_options(place), "--lease", str(LEASE_S)) as server:
         yield server
 
 

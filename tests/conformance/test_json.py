@@ -7,6 +7,9 @@ and some of our own, in the same three kinds, so that a clone tests the same pro
 from __future__ import annotations
 
 import json
+import os
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -260,8 +263,16 @@ def check_payload(dialect: str, name: str, data: bytes) -> None:
         decode(dialect, data)
 
 
-def check_fields(dialect: str, name: str, data: bytes) -> None:
-    for field in FIELDS[dialect]:
+def choose_fields(dialect: str, name: str) -> list[bytes]:
+    """Return a third of the fields, which depends on the case; all of them in `make soak`."""
+    fields = FIELDS[dialect]
+    if "HEADRACE_SOAK_MUTATIONS" in os.environ:
+        return fields
+    return fields[zlib.crc32(name.encode()) % 3 :: 3]
+
+
+def check_fields(dialect: str, name: str, data: bytes, fields: Sequence[bytes]) -> None:
+    for field in fields:
         payload = field.replace(b"@", data)
         if name.startswith("y_") or data.strip(b"[]") in PYTHON_CONSTANTS:
             assert_goes_on(dialect, payload, skipped=0)
@@ -347,7 +358,7 @@ def test_a_payload_is_read_or_counted_or_ends_the_turn(dialect: str, name: str) 
 @dialects
 @authored
 def test_valid_json_in_any_field_never_fails_the_stream(dialect: str, name: str) -> None:
-    check_fields(dialect, name, AUTHORED[name])
+    check_fields(dialect, name, AUTHORED[name], FIELDS[dialect])
 
 
 @dialects
@@ -365,7 +376,8 @@ def test_a_public_case_as_payload(dialect: str, path: Path) -> None:
 @dialects
 @both
 def test_a_public_case_in_any_field(dialect: str, path: Path) -> None:
-    check_fields(dialect, path.name, path.read_bytes())
+    fields = choose_fields(dialect, path.name)
+    check_fields(dialect, path.name, path.read_bytes(), fields)
 
 
 @dialects

@@ -11,6 +11,7 @@ import pytest
 
 from headrace.engine import Agent
 from headrace.rehearsal import model
+from headrace.rehearsal.reading import Reading
 from tests.clients.node import FOLDER, find_node, needs_packages
 from tests.server.serving import served
 
@@ -60,6 +61,21 @@ def test_python(name: str, tmp_path: Path) -> None:
     assert "408" in printed
 
 
+@pytest.fixture
+def slow_second_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second answer about the tides, which is to be stopped, does not end before that."""
+    answers: list[str] = []
+
+    def pace_s(reading: Reading, _: float) -> float:
+        if "tides" not in reading.text:
+            return 0.0
+        answers.append(reading.text)
+        return 0.0 if len(answers) == 1 else WITHIN_S
+
+    monkeypatch.setattr(model, "_pace_s", pace_s)
+
+
+@pytest.mark.usefixtures("slow_second_answer")
 def test_the_responses_api(tmp_path: Path) -> None:
     printed = run_example(tmp_path, sys.executable, str(EXAMPLES / "responses_api.py"))
     first, resumed, stopped = printed.rsplit(maxsplit=2)

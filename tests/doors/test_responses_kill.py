@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.doors.responses_frames import check_stream
-from tests.server.server_process import ServerProcess, serve
+from tests.server.server_process import ServerProcess, fork_server
 from tests.server.serving import frames
 
 AGENT = "tests.doors.patient_agent:agent"
@@ -38,11 +38,11 @@ def read_all(server: ServerProcess, response_id: str, after: int | None = None) 
 @pytest.mark.parametrize("policy", ["close", "continue"])
 def test_nothing_that_was_seen_is_lost(tmp_path: Path, policy: str) -> None:
     options = (AGENT, "--on-interrupt", policy)
-    with serve(tmp_path, *options) as server:
+    with fork_server(tmp_path, *options) as server:
         seen = read_until(server, "response.mcp_call_arguments.done")
         server.kill()
     response_id = seen[0]["response"]["id"]
-    with serve(tmp_path, *options) as server:
+    with fork_server(tmp_path, *options) as server:
         after = seen[-1]["sequence_number"]
         rest = read_all(server, response_id, after)
         whole = read_all(server, response_id)

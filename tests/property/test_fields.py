@@ -65,12 +65,11 @@ NAMING = {
 PLACES = ("index", "output_index")
 
 
-def fields() -> Iterator[Any]:
-    for dialect, payloads in STREAMS.items():
-        for number, payload in enumerate(payloads):
-            for path in paths(payload):
-                place = ".".join(map(str, path)) or "payload"
-                yield pytest.param(dialect, number, path, id=f"{dialect}-{number}-{place}")
+def list_payloads() -> Iterator[tuple[str, int]]:
+    """The dialect and the number of every payload."""
+    for dialect, found in STREAMS.items():
+        for number in range(len(found)):
+            yield dialect, number
 
 
 def paths(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -148,19 +147,23 @@ def _place(payload: Any) -> Any:
 
 
 def chosen(number: int, path: Path) -> list[str]:
-    """The wrong values for one field: nothing, null and a third of the others, another one for
+    """The wrong values for one field: nothing, null and a sixth of the others, another one for
     each field; in `make soak` all of them."""
     if "HEADRACE_SOAK_MUTATIONS" in os.environ:
         return list(WRONG)
     nothing, null, *others = WRONG
-    share = zlib.crc32(f"{number} {path}".encode()) % 3
-    return [nothing, null, *others[share::3]]
+    share = zlib.crc32(f"{number} {path}".encode()) % 6
+    return [nothing, null, *others[share::6]]
 
 
-@pytest.mark.parametrize(("dialect", "number", "path"), list(fields()))
-def test_a_wrong_field_raises_nothing_and_loses_no_neighbour(
-    dialect: str, number: int, path: Path
-) -> None:
+@pytest.mark.parametrize(("dialect", "number"), list(list_payloads()))
+def test_a_wrong_field_raises_nothing_and_loses_no_neighbour(dialect: str, number: int) -> None:
+    for path in paths(STREAMS[dialect][number]):
+        check_field(dialect, number, path)
+
+
+def check_field(dialect: str, number: int, path: Path) -> None:
+    """Replace one field by wrong values, each in a stream of its own."""
     kept = expected(dialect, number, path)
     for name in chosen(number, path):
         wrong = WRONG[name]
@@ -173,7 +176,7 @@ def test_a_wrong_field_raises_nothing_and_loses_no_neighbour(
         if is_replaced(dialect, number, path, name) or is_ended(path, name):
             continue
         lost = kept - words(events)
-        assert not lost, f"{name}: {sorted(lost)} got lost; {end}"
+        assert not lost, f"{path}, {name}: {sorted(lost)} got lost; {end}"
 
 
 def is_replaced(dialect: str, number: int, path: Path, name: str) -> bool:

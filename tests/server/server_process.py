@@ -14,11 +14,13 @@ from typing import Any
 
 import httpx
 
+from tests.server.forks import ForkedProcess
+
 
 class ServerProcess:
     """A server that was started."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str) -> None:
+    def __init__(self, process: subprocess.Popen[str] | ForkedProcess, url: str) -> None:
         self.process = process
         self.url = url
         # Without certificates, which take long to load and are not used.
@@ -68,6 +70,17 @@ def serve(
         [*before, *command(data, *options)], cwd=folder,
         stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
+    yield from _watch(process)
+
+
+@contextmanager
+def fork_server(data: Path, *options: str) -> Generator[ServerProcess]:
+    """A server on a folder that starts without the time for imports, for tests that start many."""
+    yield from _watch(ForkedProcess(command(data, *options)[3:], dict(os.environ)))
+
+
+def _watch(process: subprocess.Popen[str] | ForkedProcess) -> Generator[ServerProcess]:
+    """Wait for the address of a server, and stop it in the end."""
     assert process.stdout is not None
     line = process.stdout.readline()
     server = ServerProcess(process, line.strip().rpartition(" ")[2])

@@ -19,7 +19,7 @@ import pytest
 from headrace import events as ev
 from headrace.events import Record
 from tests.engine.resume.scenes import check_nesting, check_one_level
-from tests.server.server_process import ServerProcess, serve
+from tests.server.server_process import ServerProcess, fork_server
 from tests.server.serving import frames
 from tests.server.stored_records import stored_records
 
@@ -87,7 +87,7 @@ def test_a_killed_run_goes_on_until_it_ends(
     chance = random.Random(seed)
     options = (_AGENT, "--on-interrupt", "continue")
     seen: list[tuple[str, str]] = []
-    with serve(tmp_path / "data", *options) as server:
+    with fork_server(tmp_path / "data", *options) as server:
         response = server.http.send(
             server.http.build_request("POST", "/api/chat", json={"message": "Go."}), stream=True
         )
@@ -101,7 +101,7 @@ def test_a_killed_run_goes_on_until_it_ends(
         server.kill()
         reader.join(30)
         seen += _whole_frames(reader.data)
-    with serve(tmp_path / "data", *options) as server:
+    with fork_server(tmp_path / "data", *options) as server:
         reader = Reader(server.url, event_id, seen[-1][0] if seen else "0")
         deadline = time.monotonic() + 60
         while reader.is_alive() and time.monotonic() < deadline:

@@ -27,7 +27,7 @@ from schemathesis.specs.openapi.checks import (
 from headrace.rehearsal.script import say, think, turn
 from tests.server.serving import scripted, served
 
-EXAMPLES = int(os.environ.get("HEADRACE_SOAK_REQUESTS", "25"))
+EXAMPLES = int(os.environ.get("HEADRACE_SOAK_REQUESTS", "15"))
 NEGATIVE = GenerationMode.NEGATIVE
 CHECKS = [
     not_a_server_error,
