@@ -143,7 +143,7 @@ soak: setup ## Run the long tests: an hour of attacks, agents with faults, mutat
 	@HEADRACE_SOAK_GENERATED=100 $(BIN)/python -m pytest tests/server/test_threats_generated.py --timeout 3600 -q
 	@HEADRACE_SOAK_MCP=1 $(BIN)/python -m pytest tests/conformance/test_mcp.py -q
 	@HEADRACE_SOAK_UPLOADS=10000 $(BIN)/python -m pytest tests/server/test_files.py --timeout 3600 -q
-	@HEADRACE_SOAK_PAGES=50 $(BIN)/python -m pytest tests/browser/test_same.py tests/browser/test_hostile.py tests/browser/test_overlay.py tests/web -n $(WORKERS) -q
+	@HEADRACE_SOAK_PAGES=50 $(BIN)/python -m pytest tests/browser/test_same.py tests/browser/test_hostile.py tests/browser/test_overlay.py tests/browser/test_access.py tests/web -n $(WORKERS) -q
 
 wheel: setup ## Build the wheel into dist/
 	@$(BIN)/python -m build --wheel
