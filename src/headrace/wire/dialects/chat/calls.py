@@ -6,7 +6,7 @@ send every call under index 0, or repeat id and name with every piece.
 
 from __future__ import annotations
 
-from headrace.events import CallInput, TurnEvent
+from headrace.events import CallInput, DeltaEvent
 from headrace.wire.dialects.chat.chunk import WireCall, WireFunction
 from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_object, as_text
@@ -40,7 +40,7 @@ class ChatCalls:
                 return
         self._begin_or_continue(entry)
 
-    def read_delta(self, entry: WireCall) -> TurnEvent | None:
+    def read_delta(self, entry: WireCall) -> DeltaEvent | None:
         """Return the event of an entry that only continues an open call, or None; see
         `JSONDialect.read_delta`."""
         index, more = entry.index, entry.function

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from headrace.content import JSONContent, TextContent
-from headrace.events import CitationAdded, TurnEvent
+from headrace.events import CitationAdded, DeltaEvent
 from headrace.outcome import ErrorInfo, other_reason
 from headrace.secrets.scrub import scrub
 from headrace.wire.dialects.chat.calls import ChatCalls
@@ -52,7 +52,7 @@ class Choice:
         if delta.tool_calls:
             self._feed_calls(delta.tool_calls)
 
-    def read_delta(self, delta: PlainDelta) -> TurnEvent | None:
+    def read_delta(self, delta: PlainDelta) -> DeltaEvent | None:
         """Return the event of a delta that only continues the open part, or None; see
         `JSONDialect.read_delta`."""
         if self._tags is not None or not self._has_deltas:
