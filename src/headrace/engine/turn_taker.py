@@ -38,6 +38,12 @@ _MAX_MESSAGES_HERE = 1_000
 class TurnTaker:
     """Asks for turns. `open_turn` is the turn that is being read."""
 
+    __slots__ = (
+        "_closing", "_config", "_has_output", "_history", "_journal", "_limits", "_output",
+        "_route", "_timers", "_view", "hides_address", "next_item", "next_part", "open_turn",
+        "private_error",
+    )  # fmt: skip
+
     def __init__(
         self,
         config: RunConfig,

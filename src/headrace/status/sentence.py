@@ -42,6 +42,8 @@ class Sentence(msgspec.Struct, frozen=True, gc=False):
 class SentenceReader:
     """Turns the deltas of one reasoning part into sentences."""
 
+    __slots__ = ("_begins_line", "_chars", "_is_whole", "_pieces", "_search_from", "ends_if_space")
+
     def __init__(self) -> None:
         # The first character belongs to the previous sentence: a list number such as "1." looks
         # like the end of a sentence unless a line break precedes it.

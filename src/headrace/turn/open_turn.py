@@ -84,6 +84,11 @@ async def open_turn(
 class OpenTurn:
     """A turn that is being read. Iterate over it or call `next()`, and close it at the end."""
 
+    __slots__ = (
+        "_end_usage", "_feed", "_first_events", "_has_begun", "_is_closed", "_key_mask",
+        "_push_reads", "_reads", "_stream", "_turn_usage", "clean", "decoder", "request_id",
+    )  # fmt: skip
+
     def __init__(
         self,
         stream: ByteStream,

@@ -53,6 +53,14 @@ class Decoder:
     read is reported and skipped; with `strict` it ends the turn with an error.
     """
 
+    __slots__ = (
+        "_clean", "_dialect", "_events", "_first_bytes", "_frames", "_framing", "_has_event",
+        "_has_lines", "_is_broken", "_is_closed", "_is_strict", "_joined", "_ledger", "_limits",
+        "_misses", "_model", "_new_events", "_numbers", "_options", "_outputs", "_provider",
+        "_read_delta", "_room", "_room_after", "_single", "_take", "_tiny_bytes", "_undecided",
+        "_undecided_bytes", "ignored_frames",
+    )  # fmt: skip
+
     def __init__(  # noqa: PLR0913 - each is one fact about the stream
         self,
         dialect: str | None = None,

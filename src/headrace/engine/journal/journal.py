@@ -22,6 +22,12 @@ from headrace.wire.decoder import Decoded
 class Journal:
     """Writes the events of a run. See the package docstring for the order of the steps."""
 
+    __slots__ = (
+        "_chain", "_is_log_lost", "_logging", "_observers", "_pending", "_place", "_rewriter",
+        "_sink", "_stamp", "_view", "_writing", "assembler", "is_immediate", "log", "queue",
+        "records",
+    )  # fmt: skip
+
     def __init__(
         self, view: RunView, chain: Chain, clock: Callable[[], float], sink: Sink | None
     ) -> None:

@@ -46,6 +46,13 @@ class ThinkingProjection:
     `max_thinking_chars` shortens the text of `thinking_complete`, but never the deltas.
     """
 
+    __slots__ = (
+        "_at_ms", "_calls", "_ended", "_has_text", "_has_thought", "_idle_since_ms", "_is_chunked",
+        "_is_over", "_is_step_shown", "_is_text_cut", "_max_chars", "_paragraphs", "_part",
+        "_plain_part", "_run_id", "_started_ms", "_status", "_terminal", "_texts", "_thinking",
+        "_thought_ms", "_thought_room", "_thoughts", "_warning", "_words",
+    )  # fmt: skip
+
     def __init__(
         self, *, max_thinking_chars: int | None = None, text_shape: TextShape = "text_delta"
     ) -> None:

@@ -20,6 +20,8 @@ _LEGACY = WireCall(index=None, id=None, type="function")
 class ChatCalls:
     """The calls of one choice."""
 
+    __slots__ = ("_args", "_by_id", "_by_index", "_last", "_legacy", "_max_depth", "_output")
+
     def __init__(self, output: Output, max_depth: int) -> None:
         self._output = output
         self._args = output.add_args

@@ -27,6 +27,11 @@ _MARKED = ("marked",)
 class Choice:
     """States the facts of one choice to its output."""
 
+    __slots__ = (
+        "_audio", "_audio_chars", "_calls", "_executed", "_has_deltas", "_has_only_blocks",
+        "_tags", "output",
+    )  # fmt: skip
+
     def __init__(self, output: Output, quirks: ChatQuirks, max_depth: int) -> None:
         self.output = output
         self._calls = ChatCalls(output, max_depth)
