@@ -16,7 +16,7 @@ from headrace.events import TurnEvent
 from headrace.outcome import FinishReason
 from headrace.transport.call_secrets import keys_of
 from headrace.transport.transport import HTTPCall
-from headrace.turn.key_mask import KeyMask
+from headrace.turn.key_mask import KeyMask, list_events
 
 KEY = "sk-CANARY-5d1c0ffee5d1c0ffee"
 # Its end is its beginning, so that two of them may overlap.
@@ -173,3 +173,17 @@ def test_the_end_of_the_turn_gives_what_was_held_back() -> None:
 )
 def test_the_keys_of_a_call(url: str, headers: dict[str, str], keys: list[str]) -> None:
     assert keys_of(HTTPCall(url=url, headers=headers, body=b"")) == keys
+
+
+@given(sliced([KEY, KEY[:9]]), st.booleans(), st.integers(1, 2))
+def test_a_delta_is_masked_alike_in_a_list_and_without(
+    given: tuple[str, list[str]], is_listed: bool, keys: int
+) -> None:
+    _, pieces = given
+    deltas = [ev.TextDelta(0, piece) for piece in pieces]
+    own_keys = [KEY, "another-key-1234567890"][:keys]
+    plain, wrapped = KeyMask(own_keys), KeyMask(own_keys)
+    reads = iter(deltas)
+    feed = wrapped.wrap(lambda _: [next(reads)] if is_listed else next(reads))
+    for delta in deltas:
+        assert list_events(feed(b"")) == plain.feed([delta])

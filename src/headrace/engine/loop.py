@@ -52,6 +52,12 @@ class Loop:
     returns how the run ends; `abort()` closes what is open if `play()` was stopped; `finish()`
     writes the terminal record. With `progress`, the loop goes on where an earlier process was."""
 
+    __slots__ = (
+        "_chain", "_config", "_history", "_inbox", "_is_in_step", "_journal", "_limits",
+        "_next_step", "_nudge", "_output", "_progress", "_scope", "_started_before", "_state",
+        "_tool_runner", "_view", "_wake", "late_error", "max_closing_s", "timers", "turns",
+    )  # fmt: skip
+
     def __init__(
         self,
         config: RunConfig,

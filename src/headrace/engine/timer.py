@@ -12,6 +12,8 @@ from headrace.outcome import FinishReason, abort_reason
 class Timers:
     """Time limits. `stop` is called with the reason when one is exceeded."""
 
+    __slots__ = ("_running", "_stop")
+
     def __init__(self, stop: Callable[[FinishReason], None]) -> None:
         self._stop = stop
         self._running: list[_Timer | _OuterTimer] = []
@@ -91,6 +93,8 @@ class _Timer:
 
 class _OuterTimer:
     """A time limit that somebody else has started."""
+
+    __slots__ = ("_left_s", "_timer")
 
     def __init__(self, timer: asyncio.Timeout) -> None:
         self._timer = timer

@@ -26,8 +26,10 @@ from headrace.trace_headers import TRACE_HEADERS
 from headrace.transport.call_secrets import hide_address
 from headrace.transport.transport import HTTPCall
 from headrace.turn.fallback import Route
+from headrace.turn.key_mask import list_events
 from headrace.turn.open_turn import OpenTurn
 from headrace.turn.target import TurnTarget
+from headrace.wire.decoder import Decoded
 
 # A longer history is encoded in a thread, so that other runs on this event loop do not wait.
 _MAX_MESSAGES_HERE = 1_000
@@ -35,6 +37,12 @@ _MAX_MESSAGES_HERE = 1_000
 
 class TurnTaker:
     """Asks for turns. `open_turn` is the turn that is being read."""
+
+    __slots__ = (
+        "_closing", "_config", "_has_output", "_history", "_journal", "_limits", "_output",
+        "_route", "_timers", "_view", "hides_address", "next_item", "next_part", "open_turn",
+        "private_error",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -144,9 +152,10 @@ class TurnTaker:
     def _close_later(self, turn: OpenTurn) -> None:
         self._closing = asyncio.ensure_future(turn.aclose())
 
-    def _put_first(self, events: list[TurnEvent]) -> bool:
-        self._has_output = _has_output(events)
-        return self._journal.put(events) or self._has_output
+    def _put_first(self, events: Decoded) -> bool:
+        listed = list_events(events)
+        self._has_output = _has_output(listed)
+        return self._journal.put(listed) or self._has_output
 
     async def _open_turn(self) -> OpenTurn:
         is_second = False

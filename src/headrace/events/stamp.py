@@ -15,54 +15,59 @@ class Stamp:
     latest time is used.
     """
 
+    __slots__ = ("_clock", "at_ms", "epoch", "next_ms_at", "read", "seq")
+
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock if isinstance(clock, WallClock) else WallClock(clock, 1.0, 0.0)
         # Read directly: a record in the millisecond of the one before needs no other call.
-        self._read = self._clock.read
+        self.read = self._clock.read
         self.epoch = 0
         """Written into the records: how often the run has been taken over."""
-        self._seq = 0
-        self._at_ms = 0
-        # What the clock reads when the next millisecond begins. Most records share theirs with the
-        # one before: to compare takes a third of the time to convert what was read.
-        self._next = self._clock.find(1)
+        self.seq = 0
+        """Number of the last record."""
+        self.at_ms = 0
+        """Time of the last record."""
+        self.next_ms_at = self._clock.find(1)
+        """What the clock reads when the next millisecond begins. Most records share theirs with the
+        one before: to compare takes a third of the time to convert what was read."""
 
     def continue_after(self, last: Record) -> None:
         """Number the next record after this one, and give it no earlier time."""
-        self._seq, self._at_ms = last.seq, last.at_ms
-        self._next = self._clock.find(last.at_ms + 1)
+        self.seq, self.at_ms = last.seq, last.at_ms
+        self.next_ms_at = self._clock.find(last.at_ms + 1)
 
     def feed(
         self, events: Iterable[Event], *, path: tuple[str, ...] = (), step: int = 0
     ) -> list[Record]:
         """Return the records of these events, all with the same time."""
-        now = self._read()
-        if now >= self._next:
-            self._set_time(now)
-        at_ms, seq = self._at_ms, self._seq
+        now = self.read()
+        if now >= self.next_ms_at:
+            self.set_time(now)
+        at_ms, seq = self.at_ms, self.seq
         records: list[Record] = []
         for event in events:
             seq += 1
             records.append(Record(seq, at_ms, event, path, step, self.epoch))
-        self._seq = seq
+        self.seq = seq
         return records
 
     def one(self, event: Event, step: int) -> Record:
         """Return the record of a single event of the run itself. This is the fast path for the most
         common case."""
-        now = self._read()
-        if now >= self._next:
-            self._set_time(now)
-        self._seq = seq = self._seq + 1
-        return Record(seq, self._at_ms, event, (), step, self.epoch)
+        now = self.read()
+        if now >= self.next_ms_at:
+            self.set_time(now)
+        self.seq = seq = self.seq + 1
+        return Record(seq, self.at_ms, event, (), step, self.epoch)
 
-    def _set_time(self, now: float) -> None:
-        self._at_ms = max(self._at_ms, int(self._clock.to_ms(now)))
-        self._next = self._clock.find(self._at_ms + 1)
+    def set_time(self, now: float) -> None:
+        """Set the time of the next record from what the clock reads."""
+        self.at_ms = max(self.at_ms, int(self._clock.to_ms(now)))
+        self.next_ms_at = self._clock.find(self.at_ms + 1)
 
     def take_back(self, count: int) -> None:
         """Free the numbers of the latest records, because they were not kept."""
-        self._seq -= count
+        self.seq -= count
 
 
 class WallClock:

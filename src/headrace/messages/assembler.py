@@ -90,6 +90,8 @@ class Assembler:
     Steps that have finished are put together once. Part numbers are unique in a run, so one table
     serves all turns. `path` leads to the run, if it is nested in another."""
 
+    __slots__ = ("_path", "children", "fields", "is_run", "parts", "turns", "usage")
+
     def __init__(self, path: tuple[str, ...] = ()) -> None:
         self._path = path
         self.children: dict[str, Assembler] = {}

@@ -60,6 +60,11 @@ class PartBuilder:
 class TurnBuilder:
     """A turn that is still growing. After `is_settled` is set, it is built only once."""
 
+    __slots__ = (
+        "_settled", "added", "citations", "fields", "is_settled", "outputs", "parts", "requests",
+        "results", "tool_starts",
+    )  # fmt: skip
+
     def __init__(self, step: int) -> None:
         self.fields: dict[str, Any] = {"step": step}
         self.parts: list[PartBuilder] = []

@@ -45,6 +45,9 @@ class OutputContext(msgspec.Struct, frozen=True, gc=False):
     """Number of the step."""
 
 
+_NO_CONTEXT = OutputContext(0, 0, "init", "init")
+
+
 class Notice(msgspec.Struct, frozen=True, gc=False):
     """One notification of the tracker.
 
@@ -144,32 +147,42 @@ class PhaseTracker:
             raise UsageError(f"no completion mode {mode!r}: there are transition and phase")
         self._is_by_phase = mode == "phase"
         self._turns: dict[tuple[str, ...], _Turn] = {}
-        # The part of the last delta. The next delta nearly always belongs to it too.
+        # The delta before, as the next one nearly always is another of its part: its place, and
+        # what its notice had. The kind is None after anything else.
+        self._kind: type[ReasoningDelta | TextDelta] | None = None
         self._path: tuple[str, ...] | None = None
         self._part = -1
-        # Its counters, and its context until a record that is not a delta of this part.
+        self._name: NoticeName = "reasoning_delta"
+        self._context = _NO_CONTEXT
+        # The counters of its output, and what the fast path has not added to them yet: adding to
+        # a struct takes as long as creating a notice.
         self._stats = OutputStats()
-        self._context: OutputContext | None = None
+        self._deltas = 0
+        self._chars = 0
+        self._is_read = False
 
     def feed(self, record: Record) -> list[Notice]:
         """Return the notices of the next record."""
         event: Any = record.event
         kind: type[Any] = type(record.event)
-        if kind is ReasoningDelta or kind is TextDelta:
-            context = self._context
-            if context is None or event.part != self._part or record.path != self._path:
-                return self._delta(record, event)
+        path = record.path
+        if (
+            kind is self._kind
+            and event.part == self._part
+            and (path is self._path or path == self._path)
+        ):
             # Fast path: one more delta of the part before, which changes no status.
             text = event.text
-            stats = self._stats
-            if kind is ReasoningDelta:
-                stats.reasoning_deltas += 1
-                stats.reasoning_chars += len(text)
-                return [Notice("reasoning_delta", context, text)]
-            stats.content_deltas += 1
-            stats.content_chars += len(text)
-            return [Notice("content_delta", context, text)]
-        self._context = None
+            self._deltas += 1
+            self._chars += len(text)
+            if self._is_read:
+                self._count()
+            return [Notice(self._name, self._context, text)]
+        if self._deltas:
+            self._count()
+        if kind is ReasoningDelta or kind is TextDelta:
+            return self._delta(record, event)
+        self._kind = None
         if kind in _TURN_BOUNDARIES:
             notices = self._end(record.path)
             if isinstance(event, ev.TurnStarted):
@@ -190,6 +203,9 @@ class PhaseTracker:
 
     def stats(self, output: int, path: tuple[str, ...] = ()) -> OutputStats | None:
         """Return the live counters of an output of the current turn, or None if there is none."""
+        # Whoever has them sees them grow, from now on with every delta.
+        self._is_read = True
+        self._count()
         turn = self._turns.get(path)
         found = turn.outputs.get(output) if turn is not None else None
         return None if found is None else found.stats
@@ -214,16 +230,28 @@ class PhaseTracker:
             is_first, name = stats.content_deltas == 1, "content"
         turn = self._turns[record.path]
         notices = self._changes(turn, output)
+        self._kind, self._stats = type(event), stats
+        self._name = cast("NoticeName", f"{name}_delta")
         self._context = context = _context(turn, output)
-        self._stats = stats
         if is_first:
             notices.append(Notice(cast("NoticeName", f"{name}_start"), context))
-        notices.append(Notice(cast("NoticeName", f"{name}_delta"), context, text))
+        notices.append(Notice(self._name, context, text))
         return notices
+
+    def _count(self) -> None:
+        """Add the deltas of the fast path to the counters of their output."""
+        stats, deltas, chars = self._stats, self._deltas, self._chars
+        self._deltas = self._chars = 0
+        if self._name == "reasoning_delta":
+            stats.reasoning_deltas += deltas
+            stats.reasoning_chars += chars
+        else:
+            stats.content_deltas += deltas
+            stats.content_chars += chars
 
     def _find(self, path: tuple[str, ...], part: int) -> _Output | None:
         turn = self._turns.get(path)
-        self._path, self._part, self._context = path, part, None
+        self._path, self._part, self._kind = path, part, None
         return None if turn is None else turn.output_of_part.get(part)
 
     # -- the turn and its outputs
@@ -259,7 +287,7 @@ class PhaseTracker:
 
     def _end(self, path: tuple[str, ...]) -> list[Notice]:
         turn = self._turns.pop(path, None)
-        self._path, self._part, self._context = None, -1, None
+        self._path, self._part, self._kind = None, -1, None
         if turn is None:
             return []
         return [notice for out in turn.outputs.values() for notice in self._completes(turn, out)]

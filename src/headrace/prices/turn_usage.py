@@ -25,6 +25,8 @@ class TurnUsage:
     called only for an estimate, so that the bodies of live turns need no memory.
     """
 
+    __slots__ = ("_encode_body", "_endpoint", "model")
+
     def __init__(self, endpoint: Endpoint, encode_body: Callable[[], bytes]) -> None:
         self._endpoint = endpoint
         self._encode_body = encode_body

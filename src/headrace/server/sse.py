@@ -86,6 +86,8 @@ class FrameEncoder:
     protocol's projection.
     """
 
+    __slots__ = ("_encode", "_frame_type", "_project", "_suffix")
+
     def __init__(
         self,
         protocol: str,

@@ -27,6 +27,11 @@ class MarkerReader:
     inside backticks or code fences are never markers.
     """
 
+    __slots__ = (
+        "_begins_line", "_held", "_is_fence", "_is_in_fence", "_run", "_skips_space", "_ticks",
+        "_tokens_left", "is_busy", "last",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self.last = "\n"
         """The latest text that was said. A marker after a space, or at the beginning, takes

@@ -25,6 +25,11 @@ class StatusReader:
     first of several candidates is read, and nested runs are ignored.
     """
 
+    __slots__ = (
+        "_calls", "_is_thinking", "_output", "_pending", "_rest", "_said", "_shown_ms",
+        "_shown_rank", "_thoughts", "is_successive", "waiting",
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self._thoughts: dict[int, ReasoningReader] = {}
         self._rest = ""

@@ -36,6 +36,8 @@ class ReasoningReader:
     are not returned again.
     """
 
+    __slots__ = ("_is_foreign", "_is_in_code", "_is_quoted", "_markers", "_said", "_sentences")
+
     def __init__(self, said: Container[str]) -> None:
         self._said = said
         self._markers = MarkerReader()

@@ -42,6 +42,8 @@ class Sentence(msgspec.Struct, frozen=True, gc=False):
 class SentenceReader:
     """Turns the deltas of one reasoning part into sentences."""
 
+    __slots__ = ("_begins_line", "_chars", "_is_whole", "_pieces", "_search_from", "ends_if_space")
+
     def __init__(self) -> None:
         # The first character belongs to the previous sentence: a list number such as "1." looks
         # like the end of a sentence unless a line break precedes it.
@@ -57,11 +59,11 @@ class SentenceReader:
     def feed(self, text: str, start: int = 0) -> list[Sentence]:
         """Return the sentences that this delta completes. There is no mark in `text[:start]`, which
         is 0 if `ends_if_space`."""
+        pieces = self._pieces
+        pieces.append(text)
         if not self.ends_if_space:
             self._search_from = self._chars + start
-        self._pieces.append(text)
-        self._chars += len(text)
-        if not self.ends_if_space:
+            self._chars += len(text)
             boundary = _find_boundary(text, start)
             if boundary is None:
                 return self._wait()
@@ -69,9 +71,11 @@ class SentenceReader:
                 # Only the next character tells a full stop from a decimal point.
                 self.ends_if_space = True
                 return self._wait()
-        elif not text.strip(_AFTER_MARKS):
-            return self._wait()
-        return self._cut("".join(self._pieces))
+        else:
+            self._chars += len(text)
+            if not text.strip(_AFTER_MARKS):
+                return self._wait()
+        return self._cut("".join(pieces))
 
     def close(self) -> list[Sentence]:
         """End the part: return what is left as a last sentence."""

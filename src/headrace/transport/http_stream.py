@@ -23,6 +23,12 @@ T = TypeVar("T")
 class HTTPStream:
     """A response that is being read. It can be iterated once."""
 
+    __slots__ = (
+        "_break", "_content", "_idle_s", "_inflation", "_is_closed", "_log", "_loop",
+        "_paused_or_ended", "_pieces", "_protocol", "_response", "_secrets", "_take",
+        "_waiting_since_s", "_watch", "_watch_due_s", "first_event_by_s", "request_id",
+    )  # fmt: skip
+
     def __init__(
         self,
         response: aiohttp.ClientResponse,

@@ -185,6 +185,8 @@ AnyModel: TypeAlias = str | Model | Fallback
 class Route:
     """The way of one request through the entries of a fallback, or to a single model."""
 
+    __slots__ = ("_fallback", "_is_reported", "_tried", "at", "switches")
+
     def __init__(self, fallback: Fallback | None, preferred: int = 0) -> None:
         self._fallback = fallback
         self._tried: list[int] = []

@@ -25,6 +25,7 @@ from headrace.events.turn import (
 )
 from headrace.secrets.known import HIDDEN
 from headrace.secrets.mask import Mask, MaskedText
+from headrace.wire.decoder import Decoded
 from headrace.wire.json.value import as_object
 
 SHOWN_CHARS: Final = 3
@@ -59,24 +60,23 @@ class KeyMask:
         # Parts whose text ends with the beginning of a key, or is JSON with escapes.
         self._open: dict[int, tuple[type[DeltaEvent], StreamedText | MaskedText]] = {}
 
-    def wrap(self, feed: Callable[[bytes], list[TurnEvent]]) -> Callable[[bytes], list[TurnEvent]]:
+    def wrap(self, feed: Callable[[bytes], Decoded]) -> Callable[[bytes], Decoded]:
         """Return a function that decodes a read with `feed` and masks its events."""
         if len(self._keys) > 1:
-            return lambda read: self.feed(feed(read))
+            return lambda read: self.feed(list_events(feed(read)))
         opened, mask = self._open, self.feed
         first = self._keys[0][: SHOWN_CHARS + 1]
         ends = frozenset(first[:SHOWN_CHARS])
 
-        def feed_masked(read: bytes) -> list[TurnEvent]:
+        def feed_masked(read: bytes) -> Decoded:
             events = feed(read)
-            if len(events) == 1 and not opened:
+            event = events[0] if type(events) is list and len(events) == 1 else events
+            if (type(event) is TextDelta or type(event) is ReasoningDelta) and not opened:
                 # Nearly every read ends here: one delta without anything of the key.
-                event = events[0]
-                if type(event) is TextDelta or type(event) is ReasoningDelta:
-                    text = event.text
-                    if text[-1] not in ends and first not in text:
-                        return events
-            return mask(events) if events else events
+                text = event.text
+                if text[-1] not in ends and first not in text:
+                    return event
+            return mask(list_events(events)) if events else events
 
         return feed_masked
 
@@ -151,6 +151,11 @@ class KeyMask:
         if self._find_key(text) is None:
             return text
         return self._mask.hide_json(text) if "\\" in text else self._mask.hide(text)
+
+
+def list_events(events: Decoded) -> list[TurnEvent]:
+    """Return the events of a read as a list, even if it is a single delta."""
+    return events if isinstance(events, list) else [events]
 
 
 def _is_same(new: Iterable[tuple[Any, Any]], old: Iterable[tuple[Any, Any]]) -> bool:

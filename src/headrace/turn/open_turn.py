@@ -26,9 +26,9 @@ from headrace.transport.transport import (
     Transport,
     sign_call,
 )
-from headrace.turn.key_mask import KeyMask
+from headrace.turn.key_mask import KeyMask, list_events
 from headrace.usage import Usage
-from headrace.wire.decoder import Decoder
+from headrace.wire.decoder import Decoded, Decoder
 
 _logger = get_logger("turn")
 # Logged here, because decoding itself is pure.
@@ -84,6 +84,11 @@ async def open_turn(
 class OpenTurn:
     """A turn that is being read. Iterate over it or call `next()`, and close it at the end."""
 
+    __slots__ = (
+        "_end_usage", "_feed", "_first_events", "_has_begun", "_is_closed", "_key_mask",
+        "_push_reads", "_reads", "_stream", "_turn_usage", "clean", "decoder", "request_id",
+    )  # fmt: skip
+
     def __init__(
         self,
         stream: ByteStream,
@@ -97,14 +102,16 @@ class OpenTurn:
         self._turn_usage = turn_usage
         self._end_usage: Usage | None = None
         self._key_mask = KeyMask(keys) if keys else None
-        self._feed: Callable[[bytes], list[TurnEvent]] = decoder.feed
+        self._feed: Callable[[bytes], Decoded] = decoder.feed_single
         if self._key_mask is not None:
-            self._feed = self._key_mask.wrap(decoder.feed)
+            self._feed = self._key_mask.wrap(decoder.feed_single)
         self.request_id = stream.request_id
         self.decoder = decoder
         decoder.clean_with(clean)
         self._stream = stream
         self._reads: AsyncIterator[bytes] = aiter(stream)
+        # Looked up once: the check takes as long as several events.
+        self._push_reads = self._reads if isinstance(self._reads, PushStream) else None
         self._has_begun = False
         self._is_closed = False
         self._first_events: list[TurnEvent] = []
@@ -135,15 +142,17 @@ class OpenTurn:
             async for read in self._reads:
                 events = feed(read)
                 if events:
-                    return await self._finish(events) if decoder.is_finished else events
-            events = self._close_decoder()
+                    listed = list_events(events)
+                    return await self._finish(listed) if decoder.is_finished else listed
+            last = self._close_decoder()
         except StreamBroken as error:
-            events = self._fail(error.error)
-        return await self._finish(events)
+            last = self._fail(error.error)
+        return await self._finish(last)
 
-    async def drain(self, take: Callable[[list[TurnEvent]], bool]) -> bool:
+    async def drain(self, take: Callable[[Decoded], bool]) -> bool:
         """Pass events to `take` as they arrive, until the end (returns False) or until `take`
-        returns True to ask for a pause (returns True). Faster than `next()` for each read."""
+        returns True to ask for a pause (returns True). Faster than `next()` for each read. Most
+        reads are one more delta of an open part, which is passed without a list."""
         if not self._has_begun or self._first_events or self._is_closed:
             events = await self._next_special()
             if not events or take(events):
@@ -163,33 +172,34 @@ class OpenTurn:
             take(events)
         return False
 
-    async def _drain_reads(
-        self, take: Callable[[list[TurnEvent]], bool], last: list[TurnEvent]
-    ) -> bool:
+    async def _drain_reads(self, take: Callable[[Decoded], bool], last: list[TurnEvent]) -> bool:
         """Pass events to `take` until it returns True, or until the end of the turn, whose events
         are added to `last` instead. Returns False if the reads end before either."""
         feed = self._feed
 
         def take_read(read: bytes) -> bool:
             events = feed(read)
-            if not events:
-                return False
-            if type(events[-1]) in _ENDS:
-                last.extend(events)
-                return True
-            return take(events)
-
-        if isinstance(self._reads, PushStream):
-            return await self._reads.drain(take_read)
-        async for read in self._reads:
-            # What `take_read` does, without a call for each read.
-            events = feed(read)
-            if events:
+            if type(events) is list:
+                if not events:
+                    return False
                 if type(events[-1]) in _ENDS:
                     last.extend(events)
                     return True
-                if take(events):
+            return take(events)
+
+        if self._push_reads is not None:
+            return await self._push_reads.drain(take_read)
+        async for read in self._reads:
+            # What `take_read` does, without a call for each read.
+            events = feed(read)
+            if type(events) is list:
+                if not events:
+                    continue
+                if type(events[-1]) in _ENDS:
+                    last.extend(events)
                     return True
+            if take(events):
+                return True
         return False
 
     def _close_decoder(self) -> list[TurnEvent]:
@@ -287,7 +297,7 @@ class OpenTurn:
         feed = self._feed
         async for read in self._reads:
             if events := feed(read):
-                return events
+                return list_events(events)
         return self._close_decoder()
 
 

@@ -15,6 +15,8 @@ class CitationBuffer:
     `create` makes the event of a citation, for a part or for none.
     """
 
+    __slots__ = ("_create", "_item_key", "_output", "pending")
+
     def __init__(
         self,
         output: Output,

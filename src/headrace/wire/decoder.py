@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from headrace.errors import LimitExceeded, UsageError, WireError
-from headrace.events import OutputsKind, Record, TurnEvent
+from headrace.events import DeltaEvent, OutputsKind, Record, TurnEvent
 from headrace.messages import Message, fold
 from headrace.outcome import ErrorInfo, FinishReason
 from headrace.secrets.scrub import scrub
@@ -21,6 +21,9 @@ from headrace.wire.framing.frame import Frame, SingleFraming
 from headrace.wire.framing.splitter import CR, LF
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
+
+Decoded: TypeAlias = list[TurnEvent] | DeltaEvent
+"""What `Decoder.feed_single()` returns for a read."""
 
 # A stream whose dialect is not known by then is read as the most common one.
 _MAX_UNDECIDED_FRAMES = 16
@@ -49,6 +52,14 @@ class Decoder:
     `keeps_message=False` no events are kept, and `message` cannot be read. A frame that cannot be
     read is reported and skipped; with `strict` it ends the turn with an error.
     """
+
+    __slots__ = (
+        "_clean", "_dialect", "_events", "_first_bytes", "_frames", "_framing", "_has_event",
+        "_has_lines", "_is_broken", "_is_closed", "_is_strict", "_joined", "_ledger", "_limits",
+        "_misses", "_model", "_new_events", "_numbers", "_options", "_outputs", "_provider",
+        "_read_delta", "_room", "_room_after", "_single", "_take", "_tiny_bytes", "_undecided",
+        "_undecided_bytes", "ignored_frames",
+    )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - each is one fact about the stream
         self,
@@ -98,7 +109,7 @@ class Decoder:
         # The framing while the fast path of `feed` may be used; see `_allow_fast_path`.
         self._single: SingleFraming | None = None
         self._misses = 0
-        self._read_delta: Callable[[bytes, str], TurnEvent | None]
+        self._read_delta: Callable[[bytes, str], DeltaEvent | None]
         self._events: list[TurnEvent] | None = [] if keeps_message else None
         self.ignored_frames = 0
         self._start_block()
@@ -136,6 +147,26 @@ class Decoder:
                         self._events.append(delta)
                     return [delta]
             self._count_miss()
+        return self._feed_frames(data)
+
+    def feed_single(self, data: bytes) -> Decoded:
+        """Take one read as `feed()` does. A delta that the fast path has read is returned without a
+        list, which the writer of a run would take apart at once."""
+        framing = self._single
+        length = len(data)
+        room = self._room - length
+        if framing is None or self._joined or length < self._tiny_bytes or room < 0:
+            return self.feed(data)
+        self._room = room
+        payload = framing.cut_single(data)
+        if payload is not None:
+            delta = self._read_delta(payload, framing.single_event)
+            if delta is not None:
+                self._misses = 0
+                if self._events is not None:
+                    self._events.append(delta)
+                return delta
+        self._count_miss()
         return self._feed_frames(data)
 
     def _count_miss(self) -> None:

@@ -23,6 +23,8 @@ class ThinkTags:
     Once `is_done` is true, the rest is plain text and need not be fed.
     """
 
+    __slots__ = ("_closing", "_held", "_is_inside", "_pairs", "is_done")
+
     def __init__(self, pairs: Sequence[tuple[str, str]], *, is_inside: bool = False) -> None:
         self._pairs = pairs
         self._closing = pairs[0][1]

@@ -46,7 +46,7 @@ class SlowTracker(PhaseTracker):
     """The tracker without its fast path."""
 
     def feed(self, record: Record) -> list[Notice]:
-        self._context = None
+        self._kind = None
         return super().feed(record)
 
 
@@ -96,3 +96,21 @@ def test_repeated_deltas_take_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> 
     for seq, event in enumerate(events, 1):
         tracker.feed(Record(seq, seq, event))
     assert searched == [0, 1]
+
+
+def test_counters_that_somebody_holds_grow_with_every_delta() -> None:
+    tracker = PhaseTracker()
+    events: list[Event] = [
+        ev.TurnStarted(dialect="chat"),
+        ev.OutputStarted(0),
+        ev.ReasoningStarted(0, output=0, item=0),
+        *[ev.ReasoningDelta(0, "ab")] * 5,
+    ]
+    for seq, event in enumerate(events, 1):
+        tracker.feed(Record(seq, seq, event))
+    stats = tracker.stats(0)
+    assert stats is not None
+    for count in range(6, 9):
+        assert (stats.reasoning_deltas, stats.reasoning_chars) == (count - 1, 2 * count - 2)
+        tracker.feed(Record(count, count, ev.ReasoningDelta(0, "ab")))
+    assert stats is tracker.stats(0)

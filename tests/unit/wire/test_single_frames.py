@@ -10,6 +10,7 @@ import pytest
 
 from headrace import Decoder
 from headrace.rehearsal.script import say, think, turn
+from headrace.turn.key_mask import list_events
 from headrace.wire.framing import AWSEventStreamFraming, NDJSONFraming, SSEFraming
 from headrace.wire.limits import WireLimits
 from tests.rehearsal.scripts import FRAMINGS, bytes_of
@@ -161,15 +162,35 @@ def test_most_deltas_do_not_pass_through_frames(
         return feed_frames(decoder, data)
 
     monkeypatch.setattr(Decoder, "_feed_frames", count)
-    _decode(dialect, FRAMINGS.get(dialect, "sse"), reads, WireLimits())
+    decoder = Decoder(dialect, framing=FRAMINGS.get(dialect, "sse"))
+    for read in reads:
+        decoder.feed(read)
     assert len(reads) > 60
     # Each part begins and ends with a few events of its own.
     assert len(slow) <= len(reads) - 50
 
 
+@pytest.mark.parametrize("dialect", FAST)
+def test_most_deltas_come_without_a_list(dialect: str) -> None:
+    reads = bytes_of(SCRIPT, dialect)
+    decoder = Decoder(dialect, framing=FRAMINGS.get(dialect, "sse"))
+    listed = [read for read in reads if isinstance(decoder.feed_single(read), list)]
+    assert len(listed) <= len(reads) - 50
+
+
 def _decode(dialect: str, framing: str, reads: list[bytes], limits: WireLimits) -> list[Any]:
+    """Return what the reads give, which is the same with a list for each read and without."""
     decoder = Decoder(dialect, framing=framing, wire_limits=limits)
-    events = [event for read in reads for event in decoder.feed(read)] + decoder.close()
+    single = Decoder(dialect, framing=framing, wire_limits=limits)
+    events: list[Any] = []
+    for read in reads:
+        new = decoder.feed(read)
+        assert list_events(single.feed_single(read)) == new
+        events += new
+    end = decoder.close()
+    assert single.close() == end
+    events += end
+    assert single.message == decoder.message
     return [events, decoder.usage, decoder.ignored_frames, decoder.skipped_frames, decoder.message]
 
 

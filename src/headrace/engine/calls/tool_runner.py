@@ -67,6 +67,12 @@ class ToolRunner:
     calls wait for input.
     """
 
+    __slots__ = (
+        "_chain", "_error", "_is_closing", "_items", "_jobs", "_left", "_limits", "_nested",
+        "_numbers", "_questioner", "_scope", "_slots", "_started_before", "_starter", "_timers",
+        "_tools", "_view", "_wake_parent", "ends_run",
+    )  # fmt: skip
+
     def __init__(  # noqa: PLR0913 (all that a turn's calls depend on)
         self,
         view: RunView,

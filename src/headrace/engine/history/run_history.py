@@ -15,6 +15,8 @@ from headrace.messages import Assembler, Message
 class RunHistory:
     """The history before a run, with the answer of the run so far."""
 
+    __slots__ = ("_assembler", "_compactor", "_messages", "_run_id")
+
     def __init__(
         self,
         messages: tuple[Message, ...],

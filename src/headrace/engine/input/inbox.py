@@ -10,6 +10,8 @@ from headrace.events import UserMessageAdded
 class Inbox:
     """Messages that wait for the next step of a run. All methods may be called from any thread."""
 
+    __slots__ = ("_entry_ids", "_lock", "_messages")
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._messages: list[UserMessageAdded] = []

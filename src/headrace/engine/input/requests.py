@@ -30,6 +30,8 @@ class InputRequests:
     """The requests of a run and of the runs nested in it, as its message has them. The first answer
     to a request counts, even before it is in the log."""
 
+    __slots__ = ("_answers", "_assembler", "_waiters", "is_closed")
+
     def __init__(self, assembler: Assembler, records: Iterable[Record] = ()) -> None:
         """`records` are those of the run before it was resumed."""
         self._assembler = assembler

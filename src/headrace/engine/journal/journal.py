@@ -16,10 +16,17 @@ from headrace.engine.middleware.middleware import RunView
 from headrace.engine.resume.progress import NestedRuns, RunProgress
 from headrace.errors import HeadraceError, Terminate
 from headrace.events import Event, Record, RunFailed, RunFinished, Stamp, UnknownEvent
+from headrace.wire.decoder import Decoded
 
 
 class Journal:
     """Writes the events of a run. See the package docstring for the order of the steps."""
+
+    __slots__ = (
+        "_chain", "_is_log_lost", "_logging", "_observers", "_pending", "_place", "_rewriter",
+        "_sink", "_stamp", "_view", "_writing", "assembler", "is_immediate", "log", "queue",
+        "records",
+    )  # fmt: skip
 
     def __init__(
         self, view: RunView, chain: Chain, clock: Callable[[], float], sink: Sink | None
@@ -103,12 +110,16 @@ class Journal:
             return self._pending.put(events)
         return self.log.add(self._stamp.feed(events, step=self._view.step))
 
-    def create_writer(self) -> Callable[[Sequence[Event]], bool]:
-        """Return a function that does the same as `put()`, for the events of a turn."""
+    def _put_read(self, events: Decoded) -> bool:
+        return self.put(events if isinstance(events, list) else [events])
+
+    def create_writer(self) -> Callable[[Decoded], bool]:
+        """Return a function that does the same as `put()`, for the events of a turn. It also takes
+        a delta without a list."""
         if self._pending is not None:
-            return self._pending.put
+            return self._pending.put_read
         if not self.log.keeps_records:
-            return self.put
+            return self._put_read
         return TurnWriter(self.log, self._stamp, self._view, self._chain, self.put).put
 
     async def write(

@@ -11,6 +11,7 @@ from headrace.engine.journal.sink import PromptSink, SinkFailed
 from headrace.engine.middleware.middleware import RunView
 from headrace.errors import HeadraceError
 from headrace.events import Event, Record, RunFailed, RunFinished, Stamp
+from headrace.wire.decoder import Decoded
 
 # How many records may be pending before the run waits for the log.
 _MAX_PENDING = 256
@@ -44,10 +45,20 @@ class PendingLog:
     def put(self, events: Sequence[Event]) -> bool:
         """Pass events of the run itself to the log. Returns whether the reader or the log is far
         behind. After the log has failed, only terminal events are shown."""
-        if len(events) != 1 or self._has_failed:
-            return self.put_nested(events, (), self._view.step)
-        # Most reads bring exactly one event.
-        records = [self._stamp.one(events[0], self._view.step)]
+        if len(events) == 1:
+            return self._put_one(events[0])
+        return self.put_nested(events, (), self._view.step)
+
+    def put_read(self, events: Decoded) -> bool:
+        """Do the same as `put()`; a delta may come without a list."""
+        if isinstance(events, list):
+            return self.put(events)
+        return self._put_one(events)
+
+    def _put_one(self, event: Event) -> bool:
+        if self._has_failed:
+            return self.put_nested([event], (), self._view.step)
+        records = [self._stamp.one(event, self._view.step)]
         self._count += 1
         self._sink.put(records, partial(self._confirm, records))
         return self._count > _MAX_PENDING or self._run_log.queue.is_full

@@ -81,6 +81,8 @@ class RunLog:
 class RecordQueue:
     """A queue for one writer and one reader on one event loop."""
 
+    __slots__ = ("_is_closed", "_writer", "max_waiting", "reader", "take", "waiting")
+
     def __init__(self) -> None:
         self.waiting: list[Record] = []
         """The records that have not been read. After adding to them, wake the `reader`."""

@@ -36,6 +36,11 @@ class Chain:
     """The middleware of a run. `observers` and `rewriters` are looked up once, because they are
     called for every event."""
 
+    __slots__ = (
+        "_around_tool", "_around_turn", "_middleware", "is_passive", "is_plain", "observers",
+        "rewriters", "skips_repeated_deltas",
+    )  # fmt: skip
+
     def __init__(self, middleware: Sequence[Middleware]) -> None:
         self._middleware = tuple(middleware)
         observing = [entry for entry in self._middleware if _overrides(entry, "on_event")]

@@ -19,6 +19,13 @@ class RunProgress:
     """How far a run has come: feed it the records of the run, in order. `path` leads to the run,
     if it is nested in another; then records of other runs must not be fed."""
 
+    __slots__ = (
+        "_ending_calls", "_fruitless_stretches", "_has_finished_step", "_open_outputs",
+        "_open_parts", "assembler", "cancel", "compactions", "end", "entry_ids", "epoch",
+        "is_suspended", "last_event", "nested", "next_item", "next_part", "nudge", "path",
+        "recent", "started_calls", "state", "step",
+    )  # fmt: skip
+
     def __init__(self, path: tuple[str, ...] = ()) -> None:
         self.path = path
         self.state = "before"
@@ -191,6 +198,8 @@ class RunProgress:
 
 class NestedRuns:
     """The runs that are nested in a run at the moment, by the ids of their calls."""
+
+    __slots__ = ("_path", "running", "usage")
 
     def __init__(self, path: tuple[str, ...] = ()) -> None:
         self._path = path

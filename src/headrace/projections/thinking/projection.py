@@ -46,6 +46,13 @@ class ThinkingProjection:
     `max_thinking_chars` shortens the text of `thinking_complete`, but never the deltas.
     """
 
+    __slots__ = (
+        "_at_ms", "_calls", "_ended", "_has_text", "_has_thought", "_idle_since_ms", "_is_chunked",
+        "_is_over", "_is_step_shown", "_is_text_cut", "_max_chars", "_paragraphs", "_part",
+        "_plain_part", "_run_id", "_started_ms", "_status", "_terminal", "_texts", "_thinking",
+        "_thought_ms", "_thought_room", "_thoughts", "_warning", "_words",
+    )  # fmt: skip
+
     def __init__(
         self, *, max_thinking_chars: int | None = None, text_shape: TextShape = "text_delta"
     ) -> None:
@@ -91,14 +98,13 @@ class ThinkingProjection:
         event = record.event
         if type(event) is ReasoningDelta and event.part == self._plain_part and not record.path:
             # Fast path: one more word of a sentence. Nine of ten deltas of reasoning end here.
-            text = event.text
+            text, words = event.text, self._words
             mark = find_mark(text)
-            # Whether a stop at the end of a text ends a sentence, the next delta tells.
-            is_plain = mark is None or (mark.end() == len(text) and mark[0] in STOPS)
-            if is_plain and text and len(self._words) < _MAX_WORDS:
-                if mark is not None:
-                    self._plain_part = -1
-                self._words.append(text)
+            if mark is not None and mark.end() == len(text) and mark[0] in STOPS:
+                # Whether a stop at the end of a text ends a sentence, the next delta tells.
+                mark, self._plain_part = None, -1
+            if mark is None and text and len(words) < _MAX_WORDS:
+                words.append(text)
                 self._at_ms = at_ms = record.at_ms
                 return [ThinkingDelta(text, at_ms)]
         kind = type(event)
@@ -170,26 +176,33 @@ class ThinkingProjection:
             self._thought_room -= len(text)
 
     def _thought(self, event: ReasoningDelta) -> list[ThinkingFrame]:
-        if event.part != self._part or not event.text:
+        text = event.text
+        if event.part != self._part or not text:
             self._read_words()
         if event.part != self._part:
             self._part, self._thinking = event.part, self._status.thought(event.part)
-        if self._thinking is None:
+        thinking = self._thinking
+        if thinking is None:
             return []
-        at_ms = self._at_ms
-        words = self._take_words() if self._words else ""
-        start = len(words) - 1 if words else 0
-        text, status = self._thinking.feed(words + event.text, start)
+        at_ms, statuses = self._at_ms, self._status
+        # How much of the text has been sent, and where the search for marks begins.
+        sent = start = 0
+        if self._words:
+            before = self._take_words()
+            sent, text = len(before), before + text
+            start = sent - 1
+        text, status = thinking.feed(text, start)
         begun = self._think() if self._started_ms is None else None
         self._keep_thought(text)
-        text = text[len(words) :]
+        if sent:
+            text = text[sent:]
         frames: list[ThinkingFrame] = [ThinkingDelta(text, at_ms)] if text else []
-        if status is not None or self._status.waiting is not None:
-            said = self._status.take_due(at_ms)
+        if status is not None or statuses.waiting is not None:
+            said = statuses.take_due(at_ms)
             if status is not None:
-                said += self._status.show(status, at_ms)
+                said += statuses.show(status, at_ms)
             frames += [fr.Status(one.text, _SOURCES[one.source], at_ms) for one in said]
-        if self._thinking.takes_plain and self._status.waiting is None:
+        if statuses.waiting is None and thinking.takes_plain:
             self._plain_part = event.part
         return frames if begun is None else [*begun, *frames]
 

@@ -18,6 +18,8 @@ _NO_STEP = -1
 class UXInput:
     """Makes the frames about input. `run_id` is the id of the run, which takes the answers."""
 
+    __slots__ = ("_added", "_message", "run_id")
+
     def __init__(self, message: LiveMessage) -> None:
         self._message = message
         self._added = 0

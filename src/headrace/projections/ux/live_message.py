@@ -11,6 +11,8 @@ class LiveMessage:
     `at_ms` and `step` are those of the current record.
     """
 
+    __slots__ = ("_active_ms", "at_ms", "created_at_ms", "effort", "event_id", "segments", "step")
+
     def __init__(self, event_id: str) -> None:
         self.event_id = event_id
         self.effort: str | None = None

@@ -31,6 +31,8 @@ CreateNested: TypeAlias = Callable[[str, Callable[[], Message]], NestedProjectio
 class _NestedRun:
     """One run of a sub-agent."""
 
+    __slots__ = ("assembler", "projection")
+
     def __init__(self, segment_id: str, create: CreateNested) -> None:
         self.assembler = Assembler()
         self.projection = create(segment_id, self.assembler.message)
@@ -42,6 +44,8 @@ class NestedRuns:
     `create` makes the projection of a sub-agent, for the id of its call's segment and a function
     that returns its message.
     """
+
+    __slots__ = ("_create", "_runs")
 
     def __init__(self, create: CreateNested) -> None:
         self._create = create

@@ -44,6 +44,12 @@ class UXProjection:
     `message` returns the folded message if the caller folds the same records anyway.
     """
 
+    __slots__ = (
+        "_assembler", "_cited_steps", "_folded", "_input", "_is_begun", "_is_over", "_is_run",
+        "_message", "_nested", "_reasoning", "_status", "_terminal", "_texts", "_think", "_tools",
+        "_waiting",
+    )  # fmt: skip
+
     def __init__(
         self,
         event_id: str | None = None,

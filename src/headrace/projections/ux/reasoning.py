@@ -24,6 +24,11 @@ class UXReasoning:
     when something other than reasoning does.
     """
 
+    __slots__ = (
+        "_has_final_text", "_held", "_joined", "_message", "_newest", "_parts", "_segments",
+        "_status", "_unsettled", "segment_of_part",
+    )  # fmt: skip
+
     def __init__(self, message: LiveMessage, status: StatusReader, *, has_final_text: bool) -> None:
         self._message = message
         self._status = status

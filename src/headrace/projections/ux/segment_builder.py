@@ -25,6 +25,8 @@ _ENDS: dict[str, sg.ToolStatus] = {
 class EntryDraft:
     """A reasoning part under construction."""
 
+    __slots__ = ("created_at", "is_complete", "kind", "pieces")
+
     def __init__(self, kind: sg.PartType, created_at: int, *, is_complete: bool = False) -> None:
         self.kind: sg.PartType = kind
         self.created_at = created_at
@@ -44,6 +46,8 @@ class EntryDraft:
 
 class ReasoningDraft:
     """A reasoning segment under construction; `facts` are its optional fields."""
+
+    __slots__ = ("citations", "entries", "facts", "id", "output_index")
 
     def __init__(self, segment_id: str, output_index: int) -> None:
         self.id = segment_id
@@ -75,6 +79,8 @@ class ReasoningDraft:
 class TextDraft:
     """A text segment under construction; an empty one is not shown."""
 
+    __slots__ = ("begun", "citations", "id", "pieces")
+
     def __init__(self, segment: sg.TextSegment) -> None:
         self.id = segment.id
         self.begun = segment
@@ -99,6 +105,10 @@ class ToolDraft:
 
     Status reports count only for provider-run tools; client tools get a result.
     """
+
+    __slots__ = (
+        "_answer", "_begun", "_told", "call_id", "created_at", "id", "is_malformed", "step",
+    )  # fmt: skip
 
     def __init__(self, kind: type[sg.ToolSegment], step: int = 0, **fields: Any) -> None:
         begun = kind(result=None, status="incomplete", sequence_number=0, **fields)
@@ -163,6 +173,8 @@ class ToolDraft:
 
 class WholeDraft:
     """A segment that arrived whole."""
+
+    __slots__ = ("begun", "id")
 
     def __init__(self, segment: WholeSegment) -> None:
         self.id = segment.id

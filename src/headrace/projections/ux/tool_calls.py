@@ -40,6 +40,8 @@ class LiveCall(LiveSegment, eq=False):
 class UXToolCalls:
     """Keeps the calls of a message, by part and by id (the latest call with that id)."""
 
+    __slots__ = ("_all", "_by_id", "_by_part", "_message", "_nested", "_provider_requests")
+
     def __init__(self, message: LiveMessage, nested: NestedRuns) -> None:
         self._message = message
         self._nested = nested

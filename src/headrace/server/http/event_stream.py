@@ -57,6 +57,12 @@ class EventStream:
     It ends when the client disconnects, or reads nothing for `send_timeout_s`. The run goes on.
     """
 
+    __slots__ = (
+        "_frames", "_headers", "_heartbeat", "_heartbeat_s", "_is_cancelled", "_is_done",
+        "_is_stopped", "_is_stuck", "_loop_time", "_on_end", "_probe_s", "_send_message",
+        "_send_timeout_s", "_sending", "_sending_since_s", "_sent_at_s", "_timer", "_timer_due_s",
+    )  # fmt: skip
+
     def __init__(
         self,
         frames: AsyncIterator[list[bytes]],

@@ -26,6 +26,11 @@ class Broadcast:
     replayed the log up to the present.
     """
 
+    __slots__ = (
+        "_encoder", "_first", "_frames", "_readers", "_subscriptions", "_trimmed",
+        "buffered_bytes", "is_closed", "open_replay",
+    )  # fmt: skip
+
     def __init__(
         self, open_replay: Callable[[FrameId], Replay], encoder: FrameEncoder | None = None
     ) -> None:

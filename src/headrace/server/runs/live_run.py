@@ -36,6 +36,8 @@ class LogSink:
     the database cannot be reached, records that announce them wait, and those behind them.
     """
 
+    __slots__ = ("_held", "_is_current", "_log", "_release", "_run", "_tail", "put")
+
     def __init__(self, log: Log, run: RunRow, is_current: Callable[[], bool] | None = None) -> None:
         self._log = log
         self._run = run
@@ -85,6 +87,12 @@ class LogSink:
 
 class LiveRun:
     """One run that is going on, and its subscriptions."""
+
+    __slots__ = (
+        "_broadcasts", "_denies_questions", "_early", "_log", "_options", "_phases", "assembler",
+        "closer", "has_entries", "last_record", "last_seq", "row", "run", "stored_message",
+        "taken", "task",
+    )  # fmt: skip
 
     def __init__(
         self,

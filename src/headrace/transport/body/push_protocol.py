@@ -50,12 +50,17 @@ class PushProtocol(ResponseHandler):
     """The protocol of one connection. `receiver` gets the body of the response; without one, it is
     buffered for `response.content`."""
 
-    receiver: Receiver | None = None
-    _is_head_next = False
-    _is_chunked = False
-    _chunks: ChunkedBody | None = None
-    _head = b""
-    """What has come of a head."""
+    # The attributes of aiohttp are in a dict, which would grow to 1.6 KB with these.
+    __slots__ = ("_chunks", "_head", "_is_chunked", "_is_head_next", "receiver")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.receiver: Receiver | None = None
+        self._is_head_next = False
+        self._is_chunked = False
+        self._chunks: ChunkedBody | None = None
+        # What has come of a head.
+        self._head = b""
+        super().__init__(loop)
 
     @property
     def is_pushing(self) -> bool:

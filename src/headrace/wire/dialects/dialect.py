@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
-from headrace.events import OutputsKind, TurnEvent
+from headrace.events import DeltaEvent, OutputsKind
 from headrace.outcome import ErrorInfo
 from headrace.wire.error import find_error, parse_error
 from headrace.wire.framing.frame import Frame
@@ -65,7 +65,7 @@ class JSONDialect(Generic[T]):
     def feed(self, frame: Frame) -> None:
         """Read one frame. Raises `WireError` if the stream cannot go on."""
 
-    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+    def read_delta(self, data: bytes, event: str) -> DeltaEvent | None:
         """Return the event of a payload that is one more delta of an open part, which nearly all
         are. Otherwise return None and state nothing: the frame must then go to `feed`. `event` is
         that of the frame, and not `error`."""

@@ -19,6 +19,8 @@ class LineSplitter:
     that the result does not depend on how reads are cut.
     """
 
+    __slots__ = ("_error", "_is_after_cr", "_is_special", "_is_start", "_max_bytes", "_tail")
+
     def __init__(self, limits: WireLimits = DEFAULT_WIRE_LIMITS) -> None:
         self._max_bytes = limits.max_line_bytes
         # A bytearray, not a list of fragments: a list of tiny reads would take many

@@ -34,6 +34,12 @@ class SSEFraming:
     `field` is empty. `last_event_id` and `retry_ms` are what a client needs to reconnect.
     """
 
+    __slots__ = (
+        "_data", "_event", "_events", "_extra_fields", "_frame_retry_ms", "_has_stray", "_head",
+        "_head_bytes", "_id", "_is_between_events", "_lines", "_max_frame_bytes",
+        "_max_whole_bytes", "_strays", "last_event_id", "retry_ms", "single_event", "unfinished",
+    )  # fmt: skip
+
     def __init__(
         self,
         limits: WireLimits = DEFAULT_WIRE_LIMITS,

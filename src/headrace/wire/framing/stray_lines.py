@@ -16,6 +16,8 @@ class StrayLines:
     """Takes lines that are no fields. A JSON value over several lines is one payload, and so is a
     web page, up to the next field or the end of the stream."""
 
+    __slots__ = ("_extent", "_max_bytes", "_payload")
+
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._payload = bytearray()

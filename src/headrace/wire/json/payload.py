@@ -139,6 +139,8 @@ class _SurrogateReplacer:
     `deltas`, whose other half may be in another payload. `has_halves` tells whether there were any.
     """
 
+    __slots__ = ("_deltas", "has_halves")
+
     def __init__(self, deltas: frozenset[str] = frozenset()) -> None:
         self._deltas = deltas
         self.has_halves = False

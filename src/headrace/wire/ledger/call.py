@@ -129,6 +129,12 @@ class Call(msgspec.Struct, kw_only=True, eq=False):
 class CallQueue:
     """Starts client calls one after the other, in the order in which they appeared."""
 
+    __slots__ = (
+        "_close_prose", "_closed_chars", "_counters", "_events", "_held_chars", "_limits",
+        "_max_chars", "_open", "_output", "_provider_run", "_waiting", "has_client_calls",
+        "has_damaged", "has_provider_calls",
+    )  # fmt: skip
+
     def __init__(
         self,
         output: int,

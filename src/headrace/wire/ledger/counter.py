@@ -11,6 +11,11 @@ from headrace.wire.limits import WireLimits
 class Counters:
     """Assigns item and part numbers. Items with a key are looked up; others are new each time."""
 
+    __slots__ = (
+        "_call_ids", "_calls", "_citations", "_copies", "_first_part", "_items", "_limits",
+        "is_limited", "next_item", "next_part",
+    )  # fmt: skip
+
     def __init__(self, limits: WireLimits, first_item: int, first_part: int) -> None:
         self._limits = limits
         self._first_part = first_part

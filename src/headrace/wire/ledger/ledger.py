@@ -28,6 +28,13 @@ _NO_ANSWER = "the stream ended without an answer"
 class Ledger:
     """Takes facts from a dialect. `events` holds the events that have not been collected yet."""
 
+    __slots__ = (
+        "_dialect", "_early_skips", "_finish_reason", "_is_strict", "_limits", "_model",
+        "_outputs", "_provider", "_provider_data", "_usage", "_usage_source", "clean", "counters",
+        "error", "events", "is_complete", "is_finished", "is_started", "outputs_kind",
+        "service_tier", "skip_reason", "skipped_frames", "surrogate_joiner",
+    )  # fmt: skip
+
     def __init__(
         self,
         dialect: str,

@@ -41,6 +41,14 @@ class Output(WholeParts):
     provider's item; parts that share it share their item number.
     """
 
+    __slots__ = (
+        "_calls", "_closed_chars", "_damaged", "_item_key", "_part", "_room", "_signature",
+        "_text_key", "_thought_key", "add_activity", "add_args", "count_citation", "extend_args",
+        "extend_call_name", "fill_in_call", "has_gap", "has_refusal", "has_unconfirmed_call",
+        "is_finished", "last_reasoning_part", "last_text_part", "raw_reason", "reason", "role",
+        "seal_call",
+    )  # fmt: skip
+
     def __init__(
         self,
         number: int,

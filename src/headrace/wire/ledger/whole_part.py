@@ -22,6 +22,8 @@ from headrace.wire.limits import WireLimits
 class WholeParts:
     """Adds parts that one event brings: encrypted reasoning, tool results, media, unknown items."""
 
+    __slots__ = ("_append", "_counters", "_max_chars", "_part_of_item", "number")
+
     def __init__(
         self, number: int, events: list[TurnEvent], counters: Counters, limits: WireLimits
     ) -> None:

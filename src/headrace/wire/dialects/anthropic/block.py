@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import JSONContent
-from headrace.events import CitationAdded, TurnEvent
+from headrace.events import CitationAdded, DeltaEvent
 from headrace.wire.citation_buffer import CitationBuffer
 from headrace.wire.dialects.anthropic.event import WireDelta
 from headrace.wire.json.payload import encode_json, extract_field
@@ -110,7 +110,7 @@ class Block:
                 return False
         return True
 
-    def read_delta(self, delta: WireDelta) -> TurnEvent | None:
+    def read_delta(self, delta: WireDelta) -> DeltaEvent | None:
         """Return the event of a delta that only continues the open part, or None; see
         `JSONDialect.read_delta`."""
         kind = delta.type

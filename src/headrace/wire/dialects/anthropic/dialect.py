@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace import outcome
 from headrace.errors import LimitExceeded
-from headrace.events import TurnEvent
+from headrace.events import DeltaEvent
 from headrace.outcome import FinishReason, other_reason
 from headrace.wire.dialects.anthropic.block import Block
 from headrace.wire.dialects.anthropic.event import WireEvent
@@ -88,7 +88,7 @@ class AnthropicDialect(JSONDialect[WireEvent]):
         else:
             self._handle_message(kind, frame, event)
 
-    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+    def read_delta(self, data: bytes, event: str) -> DeltaEvent | None:
         """Return the event of a `content_block_delta` that only continues an open part."""
         if len(data) > self._shallow_bytes:
             return None

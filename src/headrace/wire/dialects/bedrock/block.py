@@ -8,7 +8,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from headrace.content import Content, JSONContent, TextContent
-from headrace.events import CitationAdded, TurnEvent
+from headrace.events import CitationAdded, DeltaEvent
 from headrace.wire.citation_buffer import CitationBuffer
 from headrace.wire.dialects.bedrock.event import WireDelta, WireReasoning
 from headrace.wire.json.payload import encode_json, repair_surrogates
@@ -87,7 +87,7 @@ class Block:
             return False
         return True
 
-    def read_delta(self, delta: WireDelta) -> TurnEvent | None:
+    def read_delta(self, delta: WireDelta) -> DeltaEvent | None:
         """Return the event of a delta that only continues the open part, or None; see
         `JSONDialect.read_delta`."""
         if delta.text is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace import outcome
 from headrace.errors import LimitExceeded
-from headrace.events import TurnEvent
+from headrace.events import DeltaEvent
 from headrace.outcome import FinishReason, other_reason
 from headrace.wire.dialects.bedrock.block import Block
 from headrace.wire.dialects.bedrock.event import WireEvent, WrappedEvent
@@ -84,7 +84,7 @@ class BedrockDialect(JSONDialect[WrappedEvent]):
         else:
             self._feed_wrapped(frame, event)
 
-    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+    def read_delta(self, data: bytes, event: str) -> DeltaEvent | None:
         """Return the event of a `contentBlockDelta` that only continues an open part."""
         if event != "contentBlockDelta" or len(data) > self._shallow_bytes:
             return None

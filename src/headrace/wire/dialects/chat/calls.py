@@ -6,7 +6,7 @@ send every call under index 0, or repeat id and name with every piece.
 
 from __future__ import annotations
 
-from headrace.events import CallInput, TurnEvent
+from headrace.events import CallInput, DeltaEvent
 from headrace.wire.dialects.chat.chunk import WireCall, WireFunction
 from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_object, as_text
@@ -19,6 +19,8 @@ _LEGACY = WireCall(index=None, id=None, type="function")
 
 class ChatCalls:
     """The calls of one choice."""
+
+    __slots__ = ("_args", "_by_id", "_by_index", "_last", "_legacy", "_max_depth", "_output")
 
     def __init__(self, output: Output, max_depth: int) -> None:
         self._output = output
@@ -40,7 +42,7 @@ class ChatCalls:
                 return
         self._begin_or_continue(entry)
 
-    def read_delta(self, entry: WireCall) -> TurnEvent | None:
+    def read_delta(self, entry: WireCall) -> DeltaEvent | None:
         """Return the event of an entry that only continues an open call, or None; see
         `JSONDialect.read_delta`."""
         index, more = entry.index, entry.function

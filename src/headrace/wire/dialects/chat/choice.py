@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from headrace.content import JSONContent, TextContent
-from headrace.events import CitationAdded, TurnEvent
+from headrace.events import CitationAdded, DeltaEvent
 from headrace.outcome import ErrorInfo, other_reason
 from headrace.secrets.scrub import scrub
 from headrace.wire.dialects.chat.calls import ChatCalls
@@ -26,6 +26,11 @@ _MARKED = ("marked",)
 
 class Choice:
     """States the facts of one choice to its output."""
+
+    __slots__ = (
+        "_audio", "_audio_chars", "_calls", "_executed", "_has_deltas", "_has_only_blocks",
+        "_tags", "output",
+    )  # fmt: skip
 
     def __init__(self, output: Output, quirks: ChatQuirks, max_depth: int) -> None:
         self.output = output
@@ -52,7 +57,7 @@ class Choice:
         if delta.tool_calls:
             self._feed_calls(delta.tool_calls)
 
-    def read_delta(self, delta: PlainDelta) -> TurnEvent | None:
+    def read_delta(self, delta: PlainDelta) -> DeltaEvent | None:
         """Return the event of a delta that only continues the open part, or None; see
         `JSONDialect.read_delta`."""
         if self._tags is not None or not self._has_deltas:

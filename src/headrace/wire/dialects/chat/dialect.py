@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.events import CitationAdded, TurnEvent
+from headrace.events import CitationAdded, DeltaEvent
 from headrace.outcome import ErrorInfo
 from headrace.wire.dialects.chat.choice import Choice
 from headrace.wire.dialects.chat.chunk import (
@@ -96,7 +96,7 @@ class ChatDialect(JSONDialect[WireChunk]):
                         return
         self._feed_slow(frame)
 
-    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+    def read_delta(self, data: bytes, event: str) -> DeltaEvent | None:
         """Return the event of a chunk with one more piece of text, reasoning or arguments."""
         if not self._plain_tries or len(data) > self._shallow_bytes:
             return None

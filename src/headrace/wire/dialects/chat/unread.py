@@ -18,6 +18,8 @@ class UnreadFields:
     `is_full` tells that the limit is reached: later fields are not kept.
     """
 
+    __slots__ = ("_room", "_values", "is_full")
+
     def __init__(self) -> None:
         self.is_full = False
         self._room = _MAX_BYTES

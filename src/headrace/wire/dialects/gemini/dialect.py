@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.events import TurnEvent
+from headrace.events import DeltaEvent
 from headrace.outcome import CONTENT_FILTER
 from headrace.wire.dialects.dialect import JSONDialect
 from headrace.wire.dialects.gemini.candidate import Candidate
@@ -68,7 +68,7 @@ class GeminiDialect(JSONDialect[WireResponse]):
         elif is_error(response.error) or frame.event == "error":
             self.fail(parse_error(response.error or self._decode_all_fields(frame)))
 
-    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+    def read_delta(self, data: bytes, event: str) -> DeltaEvent | None:
         """Return the event of a chunk with one more piece of text or reasoning."""
         if len(data) > self._shallow_bytes:
             return None

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.events import TurnEvent
+from headrace.events import DeltaEvent
 from headrace.outcome import END_TURN, MAX_TOKENS, other_reason
 from headrace.usage import Usage
 from headrace.wire.dialects.dialect import JSONDialect
@@ -105,7 +105,7 @@ class OllamaDialect(JSONDialect[WireLine]):
         if message.content:
             output.add_text(message.content)
 
-    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+    def read_delta(self, data: bytes, event: str) -> DeltaEvent | None:
         """Return the event of a line with one more piece of text or reasoning."""
         output = self._message
         if output is None or self._tags is not None or len(data) > self._shallow_bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.content import Content, JSONContent, TextContent
-from headrace.events import APPROVAL_REQUESTED, CallInput, Executor, TurnEvent
+from headrace.events import APPROVAL_REQUESTED, CallInput, DeltaEvent, Executor
 from headrace.wire.dialects.responses.event import PlainEvent, WireEvent
 from headrace.wire.dialects.responses.item import Item
 from headrace.wire.json.payload import encode_json
@@ -82,7 +82,7 @@ class CallItem(Item):
             self._write_once(event.arguments or event.input or event.code)
         return True
 
-    def read_delta(self, event: PlainEvent) -> TurnEvent | None:
+    def read_delta(self, event: PlainEvent) -> DeltaEvent | None:
         if event.type != "response.function_call_arguments.delta" or self._call is None:
             return None
         return self.output.extend_args(self._call, event.delta)

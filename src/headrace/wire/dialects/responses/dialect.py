@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.errors import LimitExceeded
-from headrace.events import TurnEvent
+from headrace.events import DeltaEvent
 from headrace.outcome import CONTENT_FILTER, END_TURN, MAX_TOKENS, FinishReason, other_reason
 from headrace.usage import Usage
 from headrace.wire.dialects.dialect import JSONDialect
@@ -92,7 +92,7 @@ class ResponsesDialect(JSONDialect[WireEvent]):
         elif not item.feed(event):
             self._handle_orphan(kind, event)
 
-    def read_delta(self, data: bytes, event: str) -> TurnEvent | None:
+    def read_delta(self, data: bytes, event: str) -> DeltaEvent | None:
         """Return the event of a delta that only continues an open part."""
         if len(data) > self._shallow_bytes:
             return None

@@ -10,7 +10,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from headrace.content import JSONContent
-from headrace.events import CitationAdded, TurnEvent
+from headrace.events import CitationAdded, DeltaEvent
 from headrace.wire.dialects.responses.event import PlainEvent, WireEvent
 from headrace.wire.json.payload import encode_json
 from headrace.wire.json.value import as_int, as_object, as_objects, as_text
@@ -34,7 +34,7 @@ class Item:
         """Take one event at the place of the item; returns False if it is about something else."""
         return False
 
-    def read_delta(self, event: PlainEvent) -> TurnEvent | None:
+    def read_delta(self, event: PlainEvent) -> DeltaEvent | None:
         """Return the event of a delta that only continues the open part, or None; see
         `JSONDialect.read_delta`."""
         return None
@@ -84,7 +84,7 @@ class MessageItem(Item):
                 return False
         return True
 
-    def read_delta(self, event: PlainEvent) -> TurnEvent | None:
+    def read_delta(self, event: PlainEvent) -> DeltaEvent | None:
         if event.type != "response.output_text.delta" or event.content_index != self._index:
             return None
         return self.output.extend_text(event.delta, self._key)
@@ -202,7 +202,7 @@ class ReasoningItem(Item):
                 return False
         return True
 
-    def read_delta(self, event: PlainEvent) -> TurnEvent | None:
+    def read_delta(self, event: PlainEvent) -> DeltaEvent | None:
         is_next = event.summary_index == self._index
         if event.type != "response.reasoning_summary_text.delta" or not is_next:
             return None
