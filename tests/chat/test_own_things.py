@@ -81,8 +81,8 @@ def test_a_history_is_bounded_and_survives_damage(tmp_path: Path) -> None:
     history = PromptHistory(file)
     for number in range(3):
         history.store_string(f"{number}\nsecond line")
-    with file.open("a") as out:
-        out.write('"cut off\n')
+    with file.open("ab") as out:
+        out.write('"cut off\n"in the middle of é'.encode()[:-1] + b'"\n')
     assert next(iter(PromptHistory(file).load_history_strings())) == "2\nsecond line"
     long = "x" * 400
     for number in range(MAX_ENTRIES + 20):

@@ -229,6 +229,7 @@ def test_half_a_pair_of_surrogates_survives() -> None:
         b'{"version":2,"messages":[]}',
         b'{"version":1,"messages":[{"role":"robot"}]}',
         b'{"version":1,"messages":[],"pinned":[3]}',
+        b'{"version":1,"messages":["\xc0"]}',
         b'{"version":1,"messages":' + b"[" * 100_000,
     ],
 )

@@ -11,7 +11,7 @@ import headrace
 from headrace import Agent
 from headrace.client import Client
 from headrace.server import create_app
-from headrace.server.storage.data_folder import DataFolder, Holder, find_holder
+from headrace.server.storage.data_folder import LOCK, DataFolder, Holder, find_holder
 
 
 def test_a_folder_that_is_held_tells_by_whom(tmp_path: Path) -> None:
@@ -19,6 +19,11 @@ def test_a_folder_that_is_held_tells_by_whom(tmp_path: Path) -> None:
     folder = DataFolder(tmp_path, address="http://example")
     assert find_holder(tmp_path) == Holder(os.getpid(), "http://example")
     folder.close()
+
+
+def test_a_damaged_lock_tells_nothing(tmp_path: Path) -> None:
+    (tmp_path / LOCK).write_bytes(b'{"pid":1,"address":"http://\xc3"}')
+    assert find_holder(tmp_path) is None
 
 
 def test_the_name_of_the_lock_is_said_once() -> None:

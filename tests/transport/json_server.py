@@ -21,14 +21,15 @@ class Asked(NamedTuple):
 
 @contextmanager
 def serving_json(answer: Callable[[Asked], tuple[int, Any]]) -> Generator[str, None, None]:
-    """Serve what `answer` returns, a status and a value, and yield the address of the server."""
+    """Serve what `answer` returns, a status and a value or the bytes of a body. Yields the address
+    of the server."""
 
     class Handler(BaseHTTPRequestHandler):
         def _reply(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length") or 0))
             headers = {name.lower(): value for name, value in self.headers.items()}
             status, value = answer(Asked(self.command, self.path, headers, body))
-            data = json.dumps(value).encode()
+            data = value if isinstance(value, bytes) else json.dumps(value).encode()
             self.send_response(status)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(data)))

@@ -175,3 +175,15 @@ def test_the_command_prints_model_strings(
     assert json.loads(capsys.readouterr().out) == {"id": "llama:8b"}
     assert main(["models", "nonsense"]) == 2
     assert main(["models", "ollama", "--base-url", "http://127.0.0.1:9"]) == 1
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b'{"data": [{"id": "\xc0"}]}', b"\xff\xfe", b"[" * 5000]
+)
+def test_a_list_that_is_not_json_is_told(body: bytes) -> None:
+    with (
+        serving_json(lambda _: (200, body)) as url,
+        pytest.raises(RequestFailed, match="the answer is not JSON") as failed,
+    ):
+        headrace.list_models("compatible", base_url=url, api_key=KEY)
+    assert failed.value.category == "protocol"

@@ -362,7 +362,7 @@ async def _read_all(response: Response) -> bytes:
 def _decode(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         text = f"the server sent an unexpected response: {error}"
         raise ClientError(200, "bad_response", text) from None
 
@@ -370,6 +370,6 @@ def _decode(body: bytes, kind: type[T]) -> T:
 def _to_error(status: int, body: bytes) -> ClientError:
     try:
         error = msgspec.json.decode(body, type=api.ErrorResponse).error
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return ClientError(status, "unknown", f"the server responded with status {status}")
     return ClientError(status, error.code, error.message)

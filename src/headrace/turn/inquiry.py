@@ -19,6 +19,7 @@ from headrace.turn.api import Input, TurnArguments, prepare_turn
 from headrace.turn.fallback import AnyModel
 from headrace.turn.model import encode_body
 from headrace.turn.target import TurnTarget
+from headrace.wire.json.payload import REFUSED
 from headrace.wire.json.value import as_object, as_objects, as_text
 
 # Where each dialect lists its models; the others have no list.
@@ -228,7 +229,7 @@ def _find_next(page: JSONObject) -> str:
 def _parse(body: bytes) -> JSONObject:
     try:
         return as_object(cast("object", msgspec.json.decode(body)))
-    except (msgspec.DecodeError, RecursionError):
+    except REFUSED:
         raise RequestFailed("the answer is not JSON", category="protocol") from None
 
 

@@ -85,6 +85,16 @@ def test_modalities_of_gemini_are_counted_once_over_all_chunks() -> None:
     }
 
 
+def test_details_that_are_not_utf8_are_left_out() -> None:
+    """Found by the fuzzer: the bytes of the details are decoded apart from their frame."""
+    usage = b'{"promptTokenCount":10,"promptTokensDetails":[{"modality":"\xc0"}]}'
+    candidate = b'{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}'
+    data = b'data: {"candidates":[' + candidate + b'],"usageMetadata":' + usage + b"}\n\n"
+    found = usage_of(events_of(data, "gemini"))
+    assert found.input_tokens == 10
+    assert found.units is None
+
+
 def test_units_are_added_over_turns_and_replaced_by_later_reports() -> None:
     first, second = Usage(units={"web_searches": 2}), Usage(units={"web_searches": 3, "x": 1})
     assert (first + second).units == {"web_searches": 5, "x": 1}

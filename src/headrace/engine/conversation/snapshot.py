@@ -46,7 +46,7 @@ def _decode(data: bytes | str) -> Snapshot:
         return msgspec.json.decode(data, type=Snapshot)
     except msgspec.ValidationError as error:
         raise UsageError(f"expected a snapshot of a conversation: {error}") from None
-    except (msgspec.DecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     try:
         return msgspec.convert(json.loads(data), Snapshot)

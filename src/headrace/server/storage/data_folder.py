@@ -148,7 +148,7 @@ def _is_alive(pid: int) -> bool:
 def _decode_holder(data: bytes) -> Holder:
     try:
         return msgspec.json.decode(data, type=Holder)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return Holder(0)
 
 

@@ -136,7 +136,7 @@ class FolderFiles:
         place = self._place(owner)
         try:
             return await asyncio.to_thread(_load, place / file_id)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             raise no_file() from None
 
     async def delete(self, owner: str, file_id: str) -> bool:
@@ -200,7 +200,7 @@ def _load(path: Path) -> tuple[FileInfo, bytes]:
 def _list(place: Path) -> Sequence[FileInfo]:
     found: list[FileInfo] = []
     for path in sorted(place.glob("file_*.json")):
-        with suppress(OSError, msgspec.DecodeError):
+        with suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
             found.append(msgspec.json.decode(path.read_bytes(), type=FileInfo))
     return found
 

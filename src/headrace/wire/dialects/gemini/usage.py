@@ -9,6 +9,7 @@ import msgspec
 from headrace.usage import Usage
 from headrace.wire.dialects.gemini.response import NO_DETAILS, WireUsage
 from headrace.wire.json.number import parse_count
+from headrace.wire.json.payload import REFUSED
 from headrace.wire.json.value import as_objects, as_text
 
 # The modalities that may have their own price. Text has the price of the whole.
@@ -98,7 +99,7 @@ def _count_modalities(units: dict[str, int], details: msgspec.Raw, name: str) ->
         return
     try:
         entries = as_objects(msgspec.json.decode(details))
-    except msgspec.DecodeError:
+    except REFUSED:
         return
     for entry in entries:
         modality = _MODALITIES.get(as_text(entry.get("modality")) or "")

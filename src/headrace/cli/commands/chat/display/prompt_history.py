@@ -65,7 +65,7 @@ class PromptHistory(History):
         for line in lines[-MAX_ENTRIES:]:
             try:
                 entries.append(msgspec.json.decode(line, type=str))
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError):
                 # A line that was cut when the disk was full.
                 continue
         return entries
