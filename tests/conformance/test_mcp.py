@@ -36,6 +36,11 @@ CLIENT_SCENARIOS = [
     ("http-custom-headers", "2026-07-28"),
     ("json-schema-2020-12-preservation", "2026-07-28"),
 ]
+# No revision requires these, so the list below does not contain them.
+MORE_SERVER_SCENARIOS = [
+    ("server-session-lifecycle", "2025-11-25"),
+    ("http-header-validation", "2026-07-28"),
+]
 
 pytestmark = [needs_packages, pytest.mark.timeout(WITHIN_S + 60)]
 
@@ -137,5 +142,13 @@ def test_the_server_fails_only_the_scenarios_of_the_baseline(revision: str, tmp_
             known = ("--expected-failures", str(HERE / "baseline.yml"))
             given = ("server", "--url", url, "--requirements", revision, *known)
             await run_suite(tmp_path, *given, *_keep(tmp_path))
+
+    asyncio.run(main())
+
+
+def test_the_server_passes_more_than_is_required(tmp_path: Path):
+    async def main() -> None:
+        async with serve(tmp_path) as url:
+            await run_scenarios(tmp_path, MORE_SERVER_SCENARIOS, "server", "--url", url)
 
     asyncio.run(main())

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import sys
+import traceback
 from typing import Any, NoReturn
 
 import asyncpg
@@ -40,7 +41,11 @@ def _receive(connection: socket.socket, size: int) -> bytes:
 
 
 def _poll(pid: int) -> int | None:
-    done, status = os.waitpid(pid, os.WNOHANG)
+    try:
+        done, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        # Its end was reported before.
+        return -1
     return os.waitstatus_to_exitcode(status) if done else None
 
 
@@ -61,6 +66,8 @@ def _run(order: dict[str, Any], output: int) -> NoReturn:
         os.environ.update(order["env"])
         code = main(order["arguments"])
         sys.stdout.flush()
+    except BaseException:  # noqa: BLE001 (`os._exit` would not show it)
+        traceback.print_exc()
     finally:
         os._exit(code)
 

@@ -30,6 +30,7 @@ class ForkedProcess:
 
     def __init__(self, arguments: Sequence[str], env: dict[str, str]) -> None:
         self.returncode: int | None = None
+        self._lock = threading.Lock()
         reader, writer = os.pipe()
         self.stdout: IO[str] = os.fdopen(reader)
         order = {"arguments": list(arguments), "env": env}
@@ -40,9 +41,10 @@ class ForkedProcess:
 
     def poll(self) -> int | None:
         """Return the exit status, or None while the process runs."""
-        if self.returncode is None:
-            self.returncode = _send({"poll": self.pid})
-        return self.returncode
+        with self._lock:
+            if self.returncode is None:
+                self.returncode = _send({"poll": self.pid})
+            return self.returncode
 
     def wait(self, timeout: float = _WAIT_S) -> int:
         """Wait for the end of the process, and return its exit status."""
@@ -69,6 +71,7 @@ class ForkedProcess:
 def _connect() -> socket.socket:
     """Start the process that forks, once for each process of pytest."""
     ours, theirs = socket.socketpair()
+    ours.settimeout(_WAIT_S)
     with theirs:
         command = [sys.executable, "-m", "tests.server.forker"]
         process = subprocess.Popen(command, cwd=ROOT, stdin=theirs.fileno())
@@ -83,9 +86,14 @@ def _close(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
 
 def _send(order: dict[str, Any], *descriptors: int) -> Any:
     """Send an order, and return the reply."""
-    connection = _connect()
     data = json.dumps(order).encode()
     with _LOCK:
-        socket.send_fds(connection, [len(data).to_bytes(4, "big")], list(descriptors))
-        connection.sendall(data)
-        return json.loads(connection.recv(100))
+        connection = _connect()
+        try:
+            socket.send_fds(connection, [len(data).to_bytes(4, "big")], list(descriptors))
+            connection.sendall(data)
+            return json.loads(connection.recv(100))
+        except BaseException:
+            # The next reply would be the one to this order: another process takes over.
+            _connect.cache_clear()
+            raise

@@ -168,5 +168,5 @@ def _decode(data: bytes) -> UXFrame | None:
     """Decode a frame. Return None for a type that only a newer server knows."""
     try:
         return decode_frame(data)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None

@@ -48,7 +48,7 @@ class ToolMemory:
         self._tools: _Tools = {}
         if path is not None and path.exists():
             # A damaged file is written anew: the memory is a help, not a source.
-            with suppress(msgspec.MsgspecError, OSError):
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError, OSError):
                 self._tools = msgspec.json.decode(path.read_bytes(), type=_Tools)
 
     def exchange(self, server: str, tools: dict[str, _KnownTool]) -> dict[str, _KnownTool]:

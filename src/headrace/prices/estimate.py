@@ -44,7 +44,7 @@ def estimate_body_tokens(body: bytes) -> int:
     """Estimate how many input tokens the body of a request is."""
     try:
         value = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return _to_tokens(len(body))
     chars, media = _measure(value)
     return _to_tokens(chars) + media * _MEDIA_TOKENS

@@ -141,7 +141,7 @@ function blockElements(blocks: readonly Block[]): HTMLElement[] {
   place.innerHTML = blocks.map(({ html }) => `<div class="block" dir="auto">${html}</div>`).join("");
   const elements = [...place.children] as HTMLElement[];
   // No block may reach into the next one.
-  return elements.length === blocks.length ? elements : blocks.map(({ html }) => blockElement(html));
+  return place.childNodes.length === blocks.length && elements.length === blocks.length ? elements : blocks.map(({ html }) => blockElement(html));
 }
 
 /** The HTML comes from our sanitizer; nothing else is inserted this way. */

@@ -50,7 +50,7 @@ class TokenFile:
         if self._path is None:
             return {self._server: self._memory}
         # A file that cannot be read makes the user sign in again.
-        with suppress(OSError, msgspec.MsgspecError):
+        with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return msgspec.json.decode(self._path.read_bytes(), type=dict[str, dict[str, Any]])
         return {}
 

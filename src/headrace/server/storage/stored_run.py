@@ -76,7 +76,7 @@ def find_run(folder: Path, name: str) -> StoredRun:
             message=None if answer is None else decode_message(answer[0]),
             earlier=[decode_message(message["body"]) for message in branch],
         )
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"cannot decode the stored run: {error}") from None
 
 

@@ -42,7 +42,7 @@ async def find_stored_run(pool: Pool, log: Log, name: str) -> StoredRun:
             message=decode_message(answer[0]["body"]) if answer else None,
             earlier=[decode_message(message["body"]) for message in branch],
         )
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"cannot decode the stored run: {error}") from None
 
 

@@ -61,7 +61,7 @@ def closes_run(body: bytes) -> bool:
     """Return whether an encoded record closes its run."""
     try:
         return isinstance(decode_record(body).event, RunClosed)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return False
 
 

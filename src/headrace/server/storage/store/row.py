@@ -172,5 +172,5 @@ def read_snippet(body: bytes | None, words: str) -> tuple[SnippetPart, ...]:
         return ()
     try:
         return cut_snippet(decode_message(body).text, words)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return ()
