@@ -11,7 +11,7 @@ import asyncio
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def _client(*arguments: str) -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def serve(tmp_path: Path) -> AsyncIterator[str]:
+async def serve(tmp_path: Path) -> AsyncGenerator[str]:
     """Start the server with the agents of the suite, and yield its URL."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -10,7 +10,7 @@ import sys
 import traceback
 from typing import Any, NoReturn
 
-import asyncpg
+import asyncpg  # pyright: ignore[reportMissingTypeStubs]
 import redis.asyncio
 import uvicorn
 
