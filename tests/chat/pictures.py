@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.chat.picture import picture, rows_of
 from tests.chat.terminal import ALT_ENTER, CTRL_C, Terminal
-from tests.chat.zygote import ROOT
+from tests.forking.forked_process import ROOT
 
 _STAGE = ("--agent", "tests.chat.stage:agent")
 _STRIP = ROOT / "docs" / "pictures" / "terminal.svg"

@@ -21,7 +21,7 @@ from typing import Any, Self
 import pyte
 
 from tests.chat.reflow import ReflowScreen, Screen
-from tests.chat.zygote import ROOT, Forked
+from tests.forking.forked_process import ROOT, ForkedProcess
 
 _WAIT_S = 60.0
 ENTER, CTRL_C, CTRL_D, ALT_ENTER, UP = "\r", "\x03", "\x04", "\x1b\r", "\x1b[A"
@@ -56,9 +56,12 @@ class Terminal:
         xterm = {} if does_reflow else _XTERM
         env = {**kept, **_ENVIRONMENT, **xterm, **(environment or {})}
         given = ["--data", str(data), *argv]
-        self.process: Forked | subprocess.Popen[bytes]
+        self.process: ForkedProcess | subprocess.Popen[bytes]
         if is_forked:
-            self.process = Forked(os.ttyname(follower), given, data.parent, env)
+            terminal = os.ttyname(follower)
+            self.process = ForkedProcess(
+                ["chat", *given], env, folder=data.parent, terminal=terminal
+            )
         else:
             self.process = subprocess.Popen(
                 [python, "-m", "headrace", "chat", *given],

@@ -13,7 +13,7 @@ import pytest
 
 from tests.chat.conftest import STAGE, Theatre
 from tests.chat.terminal import CTRL_C, CTRL_D, Terminal
-from tests.chat.zygote import ROOT
+from tests.forking.forked_process import ROOT
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 _ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}

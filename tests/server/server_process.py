@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from tests.server.forks import ForkedProcess
+from tests.forking.forked_process import ForkedProcess
 
 
 class ServerProcess:

@@ -1,6 +1,4 @@
-"""Server processes that start quickly: one process imports everything once, and forks a server for
-each that is asked for. What runs is the command itself; only its imports are saved. The other end
-is `tests.server.forker`."""
+"""`ForkedProcess`: a process that `tests.forking.forker` has forked."""
 
 from __future__ import annotations
 
@@ -26,14 +24,32 @@ _LOCK = threading.Lock()
 
 
 class ForkedProcess:
-    """A forked process, with the methods of `subprocess.Popen` that tests of servers use."""
+    """A run of `headrace` with the methods of `subprocess.Popen` that tests use. With `terminal`,
+    the name of a pseudo-terminal, that is where it reads and writes. Otherwise `stdout` is a pipe.
+    """
 
-    def __init__(self, arguments: Sequence[str], env: dict[str, str]) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        env: dict[str, str],
+        *,
+        folder: Path = ROOT,
+        terminal: str | None = None,
+    ) -> None:
         self.returncode: int | None = None
+        self.stdout: IO[str] | None = None
         self._lock = threading.Lock()
+        order: dict[str, Any] = {
+            "arguments": list(arguments),
+            "env": env,
+            "folder": str(folder),
+            "terminal": terminal,
+        }
+        if terminal is not None:
+            self.pid = int(_send(order))
+            return
         reader, writer = os.pipe()
-        self.stdout: IO[str] = os.fdopen(reader)
-        order = {"arguments": list(arguments), "env": env}
+        self.stdout = os.fdopen(reader)
         try:
             self.pid = int(_send(order, writer))
         finally:
@@ -73,7 +89,7 @@ def _connect() -> socket.socket:
     ours, theirs = socket.socketpair()
     ours.settimeout(_WAIT_S)
     with theirs:
-        command = [sys.executable, "-m", "tests.server.forker"]
+        command = [sys.executable, "-m", "tests.forking.forker"]
         process = subprocess.Popen(command, cwd=ROOT, stdin=theirs.fileno())
     atexit.register(_close, ours, process)
     return ours
