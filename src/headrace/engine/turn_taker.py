@@ -29,7 +29,7 @@ from headrace.turn.fallback import Route
 from headrace.turn.key_mask import list_events
 from headrace.turn.open_turn import OpenTurn
 from headrace.turn.target import TurnTarget
-from headrace.wire.decoder import Decoded
+from headrace.wire.decoder import ReadResult
 
 # A longer history is encoded in a thread, so that other runs on this event loop do not wait.
 _MAX_MESSAGES_HERE = 1_000
@@ -152,7 +152,7 @@ class TurnTaker:
     def _close_later(self, turn: OpenTurn) -> None:
         self._closing = asyncio.ensure_future(turn.aclose())
 
-    def _put_first(self, events: Decoded) -> bool:
+    def _put_first(self, events: ReadResult) -> bool:
         listed = list_events(events)
         self._has_output = _has_output(listed)
         return self._journal.put(listed) or self._has_output

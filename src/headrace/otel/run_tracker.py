@@ -40,8 +40,8 @@ class RunTracker:
         self._last: TraceIds | None = None
         self._was_traced = False
         self.repeated_kind: type[Any] | None = None
-        """Kind of the delta before, or None after a record of another kind. More of them are for
-        `repeat()`."""
+        """Kind of the last record if it was a delta of an answer, else None. Further deltas of this
+        kind may be passed to `repeat()` instead of `feed()`. Always None if content is recorded."""
         self._answer: Span | None = None
         self.is_broken = False
         """Whether an error has ended the recording of this run."""

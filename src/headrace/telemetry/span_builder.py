@@ -84,7 +84,7 @@ class SpanBuilder:
         return self._take_changes()
 
     def find_answer(self) -> Span | None:
-        """Return the span of the request that is being answered, or None. Not of a sub-agent."""
+        """Return the span of the run's own request that is being answered, or None."""
         agent = self._agents.get(())
         return None if agent is None else agent.chat
 

@@ -25,7 +25,7 @@ from headrace.events.turn import (
 )
 from headrace.secrets.known import HIDDEN
 from headrace.secrets.mask import Mask, MaskedText
-from headrace.wire.decoder import Decoded
+from headrace.wire.decoder import ReadResult
 from headrace.wire.json.value import as_object
 
 SHOWN_CHARS: Final = 3
@@ -60,7 +60,7 @@ class KeyMask:
         # Parts whose text ends with the beginning of a key, or is JSON with escapes.
         self._open: dict[int, tuple[type[DeltaEvent], StreamedText | MaskedText]] = {}
 
-    def wrap(self, feed: Callable[[bytes], Decoded]) -> Callable[[bytes], Decoded]:
+    def wrap(self, feed: Callable[[bytes], ReadResult]) -> Callable[[bytes], ReadResult]:
         """Return a function that decodes a read with `feed` and masks its events."""
         if len(self._keys) > 1:
             return lambda read: self.feed(list_events(feed(read)))
@@ -68,7 +68,7 @@ class KeyMask:
         first = self._keys[0][: SHOWN_CHARS + 1]
         ends = frozenset(first[:SHOWN_CHARS])
 
-        def feed_masked(read: bytes) -> Decoded:
+        def feed_masked(read: bytes) -> ReadResult:
             events = feed(read)
             event = events[0] if type(events) is list and len(events) == 1 else events
             if (type(event) is TextDelta or type(event) is ReasoningDelta) and not opened:
@@ -153,7 +153,7 @@ class KeyMask:
         return self._mask.hide_json(text) if "\\" in text else self._mask.hide(text)
 
 
-def list_events(events: Decoded) -> list[TurnEvent]:
+def list_events(events: ReadResult) -> list[TurnEvent]:
     """Return the events of a read as a list, even if it is a single delta."""
     return events if isinstance(events, list) else [events]
 

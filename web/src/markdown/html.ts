@@ -81,11 +81,11 @@ const options: MarkedOptions = {
 };
 
 export function toHtml(source: string): string {
-  return simpleParagraph(source) ?? parsed(source);
+  return simpleParagraph(source) ?? renderWithParser(source);
 }
 
-/** The same for any source, by the parser alone. */
-export function parsed(source: string): string {
+/** Render Markdown with the parser alone, without the short way for simple paragraphs. */
+export function renderWithParser(source: string): string {
   if (TOO_DEEP.test(source)) return plain(source);
   isInLink = false;
   try {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parsed } from "../../src/markdown/html.js";
+import { renderWithParser } from "../../src/markdown/html.js";
 import { simpleParagraph } from "../../src/markdown/paragraph.js";
 import { below, pick, seeded, type Random } from "./documents.js";
 
@@ -29,7 +29,7 @@ describe("a simple paragraph", () => {
       const html = simpleParagraph(line);
       if (html === null) continue;
       simple += 1;
-      expect(html, JSON.stringify(line)).toBe(parsed(line));
+      expect(html, JSON.stringify(line)).toBe(renderWithParser(line));
     }
     expect(simple).toBeGreaterThan(2_000);
   });
@@ -40,7 +40,7 @@ describe("a simple paragraph", () => {
     ["水は流れる。", "<p>水は流れる。</p>\n"],
   ])("is recognized: %j", (source, html) => {
     expect(simpleParagraph(source)).toBe(html);
-    expect(parsed(source)).toBe(html);
+    expect(renderWithParser(source)).toBe(html);
   });
 
   test.each(["a\nb", "1. a", "- a", "a <b>", "a & b", "www.example.com", "see https://example.org", "a@b.co", "[a](b)", "$x$", "a_b", "a\\*", "a ", "**a", "word ".repeat(500) + "end"])(

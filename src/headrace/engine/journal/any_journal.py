@@ -10,7 +10,7 @@ from headrace.engine.journal.sink import SinkFailed
 from headrace.engine.resume.progress import NestedRuns
 from headrace.events import Event, RunFailed, RunFinished
 from headrace.messages import Assembler
-from headrace.wire.decoder import Decoded
+from headrace.wire.decoder import ReadResult
 
 
 class AnyJournal(Protocol):
@@ -34,7 +34,7 @@ class AnyJournal(Protocol):
         """Write events without waiting. Returns whether to await `wait_for_room()`."""
         ...
 
-    def create_writer(self) -> Callable[[Decoded], bool]:
+    def create_writer(self) -> Callable[[ReadResult], bool]:
         """Return a function that does the same as `put()`, for the events of a turn. It also takes
         a delta without a list."""
         ...

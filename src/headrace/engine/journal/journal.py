@@ -16,7 +16,7 @@ from headrace.engine.middleware.middleware import RunView
 from headrace.engine.resume.progress import NestedRuns, RunProgress
 from headrace.errors import HeadraceError, Terminate
 from headrace.events import Event, Record, RunFailed, RunFinished, Stamp, UnknownEvent
-from headrace.wire.decoder import Decoded
+from headrace.wire.decoder import ReadResult
 
 
 class Journal:
@@ -110,10 +110,10 @@ class Journal:
             return self._pending.put(events)
         return self.log.add(self._stamp.feed(events, step=self._view.step))
 
-    def _put_read(self, events: Decoded) -> bool:
+    def _put_read(self, events: ReadResult) -> bool:
         return self.put(events if isinstance(events, list) else [events])
 
-    def create_writer(self) -> Callable[[Decoded], bool]:
+    def create_writer(self) -> Callable[[ReadResult], bool]:
         """Return a function that does the same as `put()`, for the events of a turn. It also takes
         a delta without a list."""
         if self._pending is not None:

@@ -11,7 +11,7 @@ from headrace.engine.journal.sink import PromptSink, SinkFailed
 from headrace.engine.middleware.middleware import RunView
 from headrace.errors import HeadraceError
 from headrace.events import Event, Record, RunFailed, RunFinished, Stamp
-from headrace.wire.decoder import Decoded
+from headrace.wire.decoder import ReadResult
 
 # How many records may be pending before the run waits for the log.
 _MAX_PENDING = 256
@@ -49,7 +49,7 @@ class PendingLog:
             return self._put_one(events[0])
         return self.put_nested(events, (), self._view.step)
 
-    def put_read(self, events: Decoded) -> bool:
+    def put_read(self, events: ReadResult) -> bool:
         """Do the same as `put()`; a delta may come without a list."""
         if isinstance(events, list):
             return self.put(events)

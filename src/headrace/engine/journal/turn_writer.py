@@ -11,7 +11,7 @@ from headrace.engine.middleware.middleware import RunView
 from headrace.events import Event, Record, Stamp
 from headrace.events.turn import DeltaEvent
 from headrace.messages.builder import MANY_PIECES, PartBuilder
-from headrace.wire.decoder import Decoded
+from headrace.wire.decoder import ReadResult
 
 
 class TurnWriter:
@@ -71,7 +71,7 @@ class TurnWriter:
         self._pieces: list[str] = []
         self._at_ms = 0
 
-    def put(self, events: Decoded) -> bool:
+    def put(self, events: ReadResult) -> bool:
         """Write the events of a read, or its only delta without a list. Returns whether the reader
         is far behind. Raises what middleware raises, after the events have been written."""
         event: Any = events
@@ -109,7 +109,7 @@ class TurnWriter:
                 raise name_error(observe, error)  # noqa: B904 (it has its cause)
         return len(waiting) > queue.max_waiting
 
-    def _put_other(self, events: Decoded) -> bool:
+    def _put_other(self, events: ReadResult) -> bool:
         """Write what is not a delta of the part before."""
         if not isinstance(events, list):
             return self._put_first(events)

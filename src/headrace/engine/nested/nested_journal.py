@@ -12,7 +12,7 @@ from headrace.engine.nested.nesting import Nesting
 from headrace.engine.resume.progress import NestedRuns
 from headrace.errors import HeadraceError
 from headrace.events import Event, RunFailed, RunFinished
-from headrace.wire.decoder import Decoded
+from headrace.wire.decoder import ReadResult
 
 
 class NestedJournal:
@@ -71,7 +71,7 @@ class NestedJournal:
         """Not used: a nested run waits for its events to be written."""
         raise NotImplementedError
 
-    def create_writer(self) -> Callable[[Decoded], bool]:
+    def create_writer(self) -> Callable[[ReadResult], bool]:
         """Not used: a nested run waits for its events to be written."""
         raise NotImplementedError
 
